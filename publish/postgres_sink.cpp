@@ -1,21 +1,27 @@
-#include "publish/postgres_sink.h"
-
 #include <fmt/core.h>
+#include <libpq-fe.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <functional>
+#include <initializer_list>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/printable.h"
+#include "publish/sink.h"
 
 namespace spoor::publish {
 namespace {
 
 constexpr std::size_t message_bytes_max = 500;
 constexpr std::size_t key_bytes_max = 2'000;
+constexpr std::chrono::seconds timeout{30};  // of connecting, and of each statement
 // The name in the certificate is checked, too.
 const std::string verify_full = "verify-full";
 
@@ -103,37 +109,29 @@ INSERT INTO spoor.usage_now
     bytes = excluded.bytes, allocated = excluded.allocated, complete = excluded.complete;
 COMMIT)sql";
 
-// A column in the text format of COPY (https://www.postgresql.org/docs/15/sql-copy.html).
-void add_column(std::string& rows, std::string_view text) {
-  for (const char each : text) {
-    switch (each) {
-      case '\\':
-        rows += "\\\\";
-        break;
-      case '\n':
-        rows += "\\n";
-        break;
-      case '\r':
-        rows += "\\r";
-        break;
-      case '\t':
-        rows += "\\t";
-        break;
-      default:
-        rows += each;
+// A row in the text format of COPY (https://www.postgresql.org/docs/15/sql-copy.html).
+void add_row(std::string& rows, std::initializer_list<std::optional<std::string_view>> columns) {
+  for (const auto& column : columns) {
+    for (const char each : column.value_or("")) {
+      const std::size_t at = std::string_view("\\\n\r\t").find(each);
+      if (at != std::string_view::npos) rows += '\\';
+      rows += at == std::string_view::npos ? each : "\\nrt"[at];
     }
+    rows += column ? "\t" : "\\N\t";
   }
-  rows += '\t';
+  rows.back() = '\n';
 }
-
-void add_null(std::string& rows) { rows += "\\N\t"; }
-
-// The separator after the last column becomes the end of the row.
-void end_row(std::string& rows) { rows.back() = '\n'; }
 
 // A text of a database has no other bytes than UTF-8: they are escaped, and the path is stored as bytes, too.
 std::string text_of(const std::string& path) {
   return base::is_utf8(path) ? path : base::printable(path, 4 * path.size());
+}
+
+std::optional<std::string> bytes_of(const std::string& path) {
+  if (base::is_utf8(path)) return std::nullopt;
+  std::string hex = "\\x";
+  for (const char each : path) hex += fmt::format("{:02x}", static_cast<unsigned char>(each));
+  return hex;
 }
 
 // The path in a row of totals, where it is a part of a key: a row of an index has at most 2,704 bytes, and
@@ -144,43 +142,61 @@ std::string key_of(const std::string& path) {
   return fmt::format("{}//{}", base::printable(path, key_bytes_max / 2), digest(path));
 }
 
-void add_path(std::string& rows, const std::string& path) {
-  add_column(rows, text_of(path));
-  if (base::is_utf8(path)) return add_null(rows);
-  std::string hex = "\\x";
-  for (const char each : path) hex += fmt::format("{:02x}", static_cast<unsigned char>(each));
-  add_column(rows, hex);
-}
-
 void add_event(std::string& rows, const Source& source, const Event& event) {
-  add_column(rows, event.id);
-  add_column(rows, source.cluster);
-  add_column(rows, source.node);
-  add_column(rows, source.feed);
-  add_column(rows, std::to_string(event.scan));
-  add_column(rows, name_of(event.kind));
-  if (event.kind == Event::Kind::reset || event.kind == Event::Kind::scan) {
-    add_null(rows);
-    add_null(rows);
-    add_null(rows);
-  } else {
-    add_column(rows, event.is_file ? "file" : "dir");
-    add_path(rows, event.path);
-  }
-  if (event.kind == Event::Kind::scan)
-    add_column(rows, '{' + (event.totals.empty() ? "" : event.totals.substr(1)) + '}');
-  else
-    add_null(rows);
-  end_row(rows);
+  const bool is_scan = event.kind == Event::Kind::scan;
+  const bool has_path = !is_scan && event.kind != Event::Kind::reset;
+  const auto if_path = [&](std::string_view text) { return has_path ? std::optional(text) : std::nullopt; };
+  const std::string totals = '{' + (event.totals.empty() ? "" : event.totals.substr(1)) + '}';
+  add_row(rows, {event.id, source.cluster, source.node, source.feed, std::to_string(event.scan),
+                 name_of(event.kind), if_path(event.is_file ? "file" : "dir"), if_path(text_of(event.path)),
+                 bytes_of(event.path), is_scan ? std::optional<std::string_view>(totals) : std::nullopt});
 }
 
-}  // namespace
+class PostgresSink final : public Sink {
+ public:
+  PostgresSink(SinkTarget target, const base::Clock& clock) : target_(std::move(target)), clock_(clock) {}
+
+  base::Result<std::size_t> publish(const Source& source, std::span<const Event> events) override;
+  bool needs_reset() const override { return needs_reset_; }
+  bool takes_totals() const override { return true; }
+  base::Result<> store_totals(const Source& source, const scanner::ScanRecord& scan,
+                              std::span<const DirectoryTotals> totals, bool are_all) override;
+
+ private:
+  struct Finish {
+    void operator()(PGconn* connection) const { PQfinish(connection); }
+  };
+
+  base::Result<> connect();
+  base::Result<> prepare();
+  // Runs `work` on a connection; one that failed is not used again.
+  base::Result<> run(const std::function<base::Result<>()>& work);
+  base::Result<> lock(const Source& source, const Event& first);  // the source, in a transaction
+  base::Result<> execute(const std::string& statements) {
+    const auto value = ask(statements);
+    return value ? base::Result<>() : value.error();
+  }
+  base::Result<std::string> ask(const std::string& query);  // the first value
+  base::Result<> copy(const char* statement, std::string_view rows);
+  base::Result<> send(std::string_view rows, base::SteadyTime end);
+  // Waits until the connection is readable or, if wanted, writable.
+  base::Result<> wait(bool to_write, base::SteadyTime end);
+  base::Result<> read_results(base::SteadyTime end, ExecStatusType wanted, std::string* value = nullptr);
+  base::SteadyTime end() const { return clock_.steady_now() + timeout; }
+  base::Error failure(const std::string& why) const;
+  base::Error failure() const { return failure(PQerrorMessage(connection_.get())); }  // of the connection
+
+  const SinkTarget target_;
+  const base::Clock& clock_;
+  std::unique_ptr<PGconn, Finish> connection_;  // null: not connected
+  bool needs_reset_ = false;
+};
 
 base::Error PostgresSink::failure(const std::string& why) const {
   std::string text = why;
   while (text.ends_with('\n')) text.pop_back();
   return {std::make_error_code(std::errc::io_error),
-          fmt::format("PostgreSQL at {}: {}", base::printable(options_.url),
+          fmt::format("PostgreSQL at {}: {}", base::printable(target_.settings.url),
                       base::printable(text, message_bytes_max))};
 }
 
@@ -207,13 +223,11 @@ base::Result<> PostgresSink::lock(const Source& source, const Event& first) {
     return execute(
         fmt::format("INSERT INTO spoor.sources VALUES('{}', '{}', now()) ON CONFLICT (cluster, node) "
                     "DO UPDATE SET reset_at = excluded.reset_at",
-                    source.cluster, source.node)
-            .c_str());
+                    source.cluster, source.node));
   }
   const auto found =
       ask(fmt::format("SELECT node FROM spoor.sources WHERE cluster = '{}' AND node = '{}' FOR UPDATE",
-                      source.cluster, source.node)
-              .c_str());
+                      source.cluster, source.node));
   if (!found) return found.error();
   if (!found->empty()) return {};
   needs_reset_ = true;
@@ -223,16 +237,11 @@ base::Result<> PostgresSink::lock(const Source& source, const Event& first) {
 base::Result<> PostgresSink::store_totals(const Source& source, const scanner::ScanRecord& scan,
                                           std::span<const DirectoryTotals> totals, bool are_all) {
   std::string rows;
-  for (const DirectoryTotals& each : totals) {
-    for (const std::string& text :
-         {source.cluster, source.node, key_of(each.path), base::iso_time(scan.started_at), source.feed,
-          std::to_string(scan.id), std::to_string(each.files), std::to_string(each.dirs),
-          std::to_string(each.bytes), std::to_string(each.allocated)})
-      add_column(rows, text);
-    add_column(rows, each.complete ? "t" : "f");
-    add_column(rows, are_all ? "t" : "f");
-    end_row(rows);
-  }
+  for (const DirectoryTotals& each : totals)
+    add_row(rows, {source.cluster, source.node, key_of(each.path), base::iso_time(scan.started_at),
+                   source.feed, std::to_string(scan.id), std::to_string(each.files),
+                   std::to_string(each.dirs), std::to_string(each.bytes), std::to_string(each.allocated),
+                   each.complete ? "t" : "f", are_all ? "t" : "f"});
   return run([&]() -> base::Result<> {
     if (auto begun = execute("BEGIN"); !begun) return begun;
     if (auto copied = copy("COPY measured FROM STDIN", rows); !copied) return copied;
@@ -252,31 +261,30 @@ base::Result<> PostgresSink::connect() {
   const base::SteadyTime limit = end();
   // Of several servers, the one that is no standby.
   std::vector<const char*> names = {"target_session_attrs", "dbname", "application_name", "client_encoding"};
-  std::vector<const char*> values = {"read-write", options_.url.c_str(), "spoor-publish", "UTF8"};
+  std::vector<const char*> values = {"read-write", target_.settings.url.c_str(), "spoor-publish", "UTF8"};
   const auto add = [&](const char* name, const std::string& value) {
     if (value.empty()) return;
     names.push_back(name);
     values.push_back(value.c_str());
   };
-  add("user", options_.user);
-  add("password", options_.password);
-  if (options_.tls) {
+  add("user", target_.settings.user);
+  add("password", target_.secrets.secret);
+  if (const auto& tls = target_.secrets.tls) {
     add("sslmode", verify_full);
-    add("sslrootcert", options_.tls->ca.native());
-    add("sslcert", options_.tls->certificate.native());
-    add("sslkey", options_.tls->key.native());
+    add("sslrootcert", tls->ca.native());
+    add("sslcert", tls->certificate.native());
+    add("sslkey", tls->key.native());
   }
   names.push_back(nullptr);
   values.push_back(nullptr);
   connection_.reset(PQconnectStartParams(names.data(), values.data(), 1));
   if (!connection_) return failure("out of memory");
   for (PostgresPollingStatusType next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK;) {
-    if (PQstatus(connection_.get()) == CONNECTION_BAD || next == PGRES_POLLING_FAILED)
-      return failure(PQerrorMessage(connection_.get()));
+    if (PQstatus(connection_.get()) == CONNECTION_BAD || next == PGRES_POLLING_FAILED) return failure();
     if (auto ready = wait(next == PGRES_POLLING_WRITING, limit); !ready) return ready;
     next = PQconnectPoll(connection_.get());
   }
-  if (PQsetnonblocking(connection_.get(), 1) != 0) return failure(PQerrorMessage(connection_.get()));
+  if (PQsetnonblocking(connection_.get(), 1) != 0) return failure();
   PQsetNoticeProcessor(connection_.get(), [](void*, const char*) {}, nullptr);
   return prepare();
 }
@@ -319,13 +327,8 @@ base::Result<> PostgresSink::prepare() {
   return execute(temporary_tables);
 }
 
-base::Result<> PostgresSink::execute(const char* statements) {
-  if (PQsendQuery(connection_.get(), statements) == 0) return failure(PQerrorMessage(connection_.get()));
-  return read_results(end(), PGRES_COMMAND_OK);
-}
-
-base::Result<std::string> PostgresSink::ask(const char* query) {
-  if (PQsendQuery(connection_.get(), query) == 0) return failure(PQerrorMessage(connection_.get()));
+base::Result<std::string> PostgresSink::ask(const std::string& query) {
+  if (PQsendQuery(connection_.get(), query.c_str()) == 0) return failure();
   std::string value;
   if (auto read = read_results(end(), PGRES_COMMAND_OK, &value); !read) return read.error();
   return value;
@@ -333,7 +336,7 @@ base::Result<std::string> PostgresSink::ask(const char* query) {
 
 base::Result<> PostgresSink::copy(const char* statement, std::string_view rows) {
   const base::SteadyTime limit = end();
-  if (PQsendQuery(connection_.get(), statement) == 0) return failure(PQerrorMessage(connection_.get()));
+  if (PQsendQuery(connection_.get(), statement) == 0) return failure();
   if (auto begun = read_results(limit, PGRES_COPY_IN); !begun) return begun;
   if (auto sent = send(rows, limit); !sent) return sent;
   return read_results(limit, PGRES_COMMAND_OK);
@@ -347,7 +350,7 @@ base::Result<> PostgresSink::send(std::string_view rows, base::SteadyTime end) {
     const int sent = piece.empty()
                          ? PQputCopyEnd(connection_.get(), nullptr)
                          : PQputCopyData(connection_.get(), piece.data(), static_cast<int>(piece.size()));
-    if (sent < 0) return failure(PQerrorMessage(connection_.get()));
+    if (sent < 0) return failure();
     if (sent > 0) {
       is_ended = piece.empty();
       rows.remove_prefix(piece.size());
@@ -367,7 +370,7 @@ base::Result<> PostgresSink::wait(bool to_write, base::SteadyTime end) {
   // What arrives while one waits to write makes room at the other end.
   if ((poll.revents & POLLIN) != 0 && PQstatus(connection_.get()) == CONNECTION_OK &&
       PQconsumeInput(connection_.get()) == 0)
-    return failure(PQerrorMessage(connection_.get()));
+    return failure();
   return {};
 }
 
@@ -375,7 +378,7 @@ base::Result<> PostgresSink::read_results(base::SteadyTime end, ExecStatusType w
   for (;;) {
     for (int left = 1; left != 0;) {
       left = PQflush(connection_.get());
-      if (left < 0) return failure(PQerrorMessage(connection_.get()));
+      if (left < 0) return failure();
       if (left == 0 && PQisBusy(connection_.get()) == 0) break;
       if (auto ready = wait(left > 0, end); !ready) return ready;
       left = 1;
@@ -389,6 +392,12 @@ base::Result<> PostgresSink::read_results(base::SteadyTime end, ExecStatusType w
     if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
       return failure(PQresultErrorMessage(result.get()));
   }
+}
+
+}  // namespace
+
+std::unique_ptr<Sink> make_postgres_sink(SinkTarget target, const base::Clock& clock) {
+  return std::make_unique<PostgresSink>(std::move(target), clock);
 }
 
 }  // namespace spoor::publish

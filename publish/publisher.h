@@ -2,22 +2,63 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <unordered_set>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "publish/batch.h"
 #include "publish/sink.h"
 #include "scanner/feed/consumers.h"
 #include "scanner/feed/publish_record.h"
-#include "scanner/store/usage_database.h"
 
 namespace spoor::publish {
+
+// Events of a walk in their order, of which none depends on another one: published again in whole or in part,
+// in any order, they have the same effect. So nothing follows a reset, no other event of a deleted path
+// follows its deletion, and nothing below a directory follows its replacement: a repetition of the first
+// alone would undo the second.
+//
+// Not thread-safe.
+class Batch {
+ public:
+  static constexpr std::size_t bytes_max = std::size_t{4} << 20U;  // of paths and ids
+
+  // `events_max`: at least 1.
+  explicit Batch(std::size_t events_max, std::size_t bytes = bytes_max)
+      : events_max_(events_max), bytes_max_(bytes) {}
+
+  // Whether the batch has to be published before this event is added.
+  bool ends_before(const Event& event) const { return is_full() || !permits(event); }
+  // Whether the event depends on none of the batch.
+  bool permits(const Event& event) const;
+  void add(Event event);
+
+  std::span<const Event> events() const { return events_; }
+  bool empty() const { return events_.empty(); }
+  void clear();
+
+ private:
+  // An event with a part of its entry's path is the last: a read does not go on behind that path.
+  bool is_full() const {
+    return events_.size() >= events_max_ || bytes_ >= bytes_max_ ||
+           (!events_.empty() && events_.back().is_deeper);
+  }
+
+  std::size_t events_max_;
+  std::size_t bytes_max_;
+  std::vector<Event> events_;
+  std::size_t bytes_ = 0;
+  std::unordered_set<std::string> deleted_;  // paths that an event of the batch deletes
+  std::optional<std::string> replaced_;      // the last replaced directory
+};
 
 // A batch is published, acknowledged by the sink, and then the consumer moves past it, durably. After a crash
 // at any moment, at most the last batch is published again, with the same ids. To a sink that defers, half a
@@ -51,50 +92,13 @@ class Publisher {
   scanner::SinkFigures figures() const;
 
  private:
-  struct Part {
-    Batch batch;
-    scanner::FeedEntry last;  // of the batch
-  };
-  // A range, or a part of it, that is being read.
-  struct Reading {
-    Part part;
-    Part deferred;  // published before it, and perhaps not stored yet; none of `part` depends on it
-    bool is_partial = false;
-    base::Result<> outcome = {};  // of the last batch that was published
-    // Not of the query, which may take long before its first entry.
-    std::optional<base::SteadyTime> ends_at = {};
-  };
+  class Run;
 
   base::Result<> publish_feed(const std::function<bool()>& should_stop);
-  bool is_within_a_range() const;
-  bool has_files() const;
-  base::Result<> start_over(scanner::UsageDatabase& database, scanner::Consumers& consumers);
-  base::Result<> publish_reset(scanner::Consumers& consumers);
-  base::Result<> publish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers,
-                               const std::function<bool()>& should_stop);
-  base::Result<> pass(Reading& reading, scanner::Consumers& consumers,
-                      const std::function<bool()>& should_stop);
-  base::Result<> settle(Reading& reading, scanner::Consumers& consumers);
-  base::Result<> move_past(Part& stored, scanner::Consumers& consumers);
-  base::Result<> move_past_first(const Part& part, std::size_t count, scanner::Consumers& consumers);
-  base::Result<> move_behind(const scanner::FeedEntry& last, std::size_t events,
-                             scanner::Consumers& consumers);
-  base::Result<> finish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers);
-  base::Result<> store_totals(scanner::UsageDatabase& database, std::uint64_t latest);
-  // A single event, on which others depend.
-  base::Result<> publish(const Event& event);
-  base::Result<> count_failure(base::Result<> outcome);
-  // In which a batch is published.
-  std::size_t parts() const { return sink_.defers() && options_.batch_events_max > 1 ? 2 : 1; }
-  // After these events of the sink.
-  base::Result<> commit(scanner::Consumers& consumers, std::size_t events = 0);
-  void note_position();
 
   const Options options_;
   Sink& sink_;
   const base::Clock& clock_;
-  Source source_;
-  scanner::Consumer consumer_;
   std::uint64_t totals_scan_ = 0;  // whose totals are stored
   mutable std::mutex mutex_;       // of the figures
   scanner::SinkFigures figures_;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/printable.h"
-#include "publish/make_sink.h"
+#include "publish/sink.h"
 
 namespace spoor::publish {
 namespace {

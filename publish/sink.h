@@ -4,12 +4,16 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "config/config.h"
+#include "config/secret_file.h"
+#include "config/sink_url.h"
+#include "peer/http/transport.h"
 #include "publish/event.h"
 
 namespace spoor::publish {
@@ -31,6 +35,9 @@ struct DirectoryTotals {
 // Not thread-safe. Every call ends in bounded time.
 class Sink {
  public:
+  Sink() = default;
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
   virtual ~Sink() = default;
 
   // Publishes as many of the events, in this order, as one request takes, and waits until the other end has
@@ -58,5 +65,44 @@ class Sink {
     return {};
   }
 };
+
+// A sink of the configuration, with what its settings lead to.
+struct SinkTarget {
+  config::Sink settings = {};
+  config::SinkUrl url = {};
+  config::ClientSecrets secrets = {};
+};
+
+// The sink of this configuration; reads its secrets. `node` and its cluster tell the sinks of several nodes
+// apart. The clock must outlive it. Connects only when something is published.
+base::Result<std::unique_ptr<Sink>> make_sink(const config::Sink& sink, const config::Config::Node& node,
+                                              const base::Clock& clock);
+
+// Posts CloudEvents in their HTTP binding: a batch as one JSON array, or each event by itself, one after the
+// other. Any status of 200 to 299 is an acknowledgement. After 413 (too large) a body has half the bytes, and
+// then grows again slowly, up to 512 KiB: servers refuse larger ones by default (nginx: 1 MiB). An event that
+// is refused like this by itself is given up, unless it is a small one.
+std::unique_ptr<Sink> make_http_sink(SinkTarget target, std::unique_ptr<peer::Transport> transport);
+
+// Publishes to a JetStream stream of NATS: each event is a message whose Nats-Msg-Id is the event's id, so
+// that the stream drops repetitions within its duplicate window. Each message has a reply subject of its own
+// for its acknowledgement (https://docs.nats.io/reference/reference-protocols/nats_api_reference). Those of a
+// batch are awaited once the next one is sent, so that the server always has something to do.
+// `timeout`: of connecting, of a write, and between two acknowledgements.
+std::unique_ptr<Sink> make_nats_sink(SinkTarget target,
+                                     std::chrono::milliseconds timeout = std::chrono::seconds(10));
+
+// Publishes to a topic of Kafka. All events of a node have its name as their key, so that they are in one
+// partition, in their order. A batch is a transaction: after a restart, the broker refuses what the former
+// process still had on its way. A consumer that reads uncommitted messages may see a batch again. After the
+// broker has refused a transaction as too large, one has half the bytes, and then they grow again slowly. An
+// event that is refused like this by itself is given up, unless it is a small one.
+// `transactional_id`: the same for each run of this sink, and no other.
+std::unique_ptr<Sink> make_kafka_sink(SinkTarget target, std::string transactional_id);
+
+// Stores events and totals in tables of the schema `spoor` of a PostgreSQL database (docs/publish.md), which
+// it creates and migrates. A batch is a transaction, and a repeated event is stored once. The clock must
+// outlive the sink.
+std::unique_ptr<Sink> make_postgres_sink(SinkTarget target, const base::Clock& clock);
 
 }  // namespace spoor::publish

@@ -97,7 +97,7 @@ class Life {
     EXPECT_EQ(scan({}), 0) << last_.err << last_.out;
     take_changes();
     std::set<std::string> published;
-    for (const publish::StoredEvent& event : published_.events()) published.insert(event.path);
+    for (const publish::Event& event : published_.events()) published.insert(event.path);
     for (const std::string& path : changed_) {
       EXPECT_TRUE(published.contains(path)) << path << '\n' << what_failed_;
       EXPECT_TRUE(taken_.contains(path)) << path << '\n' << what_failed_ << last_.out;

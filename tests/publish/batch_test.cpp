@@ -1,83 +1,66 @@
-#include "publish/batch.h"
-
 #include <gtest/gtest.h>
+
+#include "publish/publisher.h"
 
 namespace spoor::publish {
 namespace {
+
+using enum Event::Kind;
 
 Event event(Event::Kind kind, const std::string& path, bool is_file = false) {
   return {.kind = kind, .is_file = is_file, .path = path, .scan = 1, .id = path};
 }
 
-class BatchTest : public testing::Test {
- protected:
-  Batch batch_{3};
-};
-
-TEST_F(BatchTest, Empty_TakesEverything) {
-  EXPECT_FALSE(batch_.ends_before(event(Event::Kind::reset, "")));
-  EXPECT_FALSE(batch_.ends_before(event(Event::Kind::scan, "")));
+Event cut(const std::string& path) {
+  Event cut = event(changed, path);
+  cut.is_deeper = true;
+  return cut;
 }
 
-TEST_F(BatchTest, NumberOfEvents_IsBounded) {
-  for (const char* path : {"a", "b", "c"}) {
-    EXPECT_FALSE(batch_.ends_before(event(Event::Kind::created, path)));
-    batch_.add(event(Event::Kind::created, path));
+TEST(BatchTest, EventThatDependsOnAnother_IsInAnotherBatch) {
+  struct Case {
+    const char* name;
+    std::vector<Event> batch;
+    Event next;
+    bool ends = true;
+  };
+  const std::vector<Case> cases = {
+      {"an empty batch takes everything", {}, event(reset, ""), false},
+      {"also the end of a scan", {}, event(scan, ""), false},
+      {"any other path", {event(created, "a")}, event(created, "b"), false},
+      {"the number of events is bounded",
+       {event(created, "a"), event(created, "b"), event(created, "c")},
+       event(created, "d")},
+      // The repetition of the replacement alone would delete what follows it.
+      {"below a replaced directory", {event(replaced, "a/b")}, event(created, "a/b/c")},
+      {"a file there", {event(replaced, "a/b")}, event(created, "a/b/c", true)},
+      {"beside it", {event(replaced, "a/b")}, event(created, "a/bc"), false},
+      {"in its parent", {event(replaced, "a/b")}, event(created, "a/c"), false},
+      {"below the replaced root", {event(replaced, "")}, event(created, "a")},
+      // A directory in the place of a file, which was deleted.
+      {"a deleted path", {event(deleted, "a", true), event(changed, "b", true)}, event(created, "a")},
+      {"a changed path", {event(deleted, "a", true), event(changed, "b", true)}, event(created, "b"), false},
+      {"a path that is cut", {event(created, "a")}, cut("b"), false},
+      {"behind a path that is cut", {event(created, "a"), cut("b")}, event(created, "c")},
+      {"the end of a scan", {event(created, "a")}, event(scan, "")},
+      {"behind a reset", {event(reset, "")}, event(created, "a")},
+  };
+  for (const Case& each : cases) {
+    Batch batch(3);
+    for (const Event& one : each.batch) batch.add(one);
+    EXPECT_EQ(batch.ends_before(each.next), each.ends) << each.name;
+    batch.clear();
+    EXPECT_FALSE(batch.ends_before(each.next)) << each.name;
   }
-  EXPECT_TRUE(batch_.ends_before(event(Event::Kind::created, "d")));
-  batch_.clear();
-  EXPECT_FALSE(batch_.ends_before(event(Event::Kind::created, "d")));
 }
 
-TEST_F(BatchTest, Bytes_AreBounded) {
+TEST(BatchTest, Bytes_AreBounded) {
   Batch large(1'000'000);
   std::size_t count = 0;
-  for (const Event long_name = event(Event::Kind::created, std::string(4096, 'x'));
-       !large.ends_before(long_name); ++count)
+  for (const Event long_name = event(created, std::string(4096, 'x')); !large.ends_before(long_name); ++count)
     large.add(long_name);
   EXPECT_LE(count * 4096, Batch::bytes_max + 4096);
   EXPECT_GT(count, 100U);
-}
-
-// The repetition of the replacement alone would delete what follows it.
-TEST_F(BatchTest, BelowAReplacedDirectory_IsAnotherBatch) {
-  batch_.add(event(Event::Kind::replaced, "a/b"));
-  EXPECT_TRUE(batch_.ends_before(event(Event::Kind::created, "a/b/c")));
-  EXPECT_TRUE(batch_.ends_before(event(Event::Kind::created, "a/b/c", true)));
-  EXPECT_FALSE(batch_.ends_before(event(Event::Kind::created, "a/bc")));
-  EXPECT_FALSE(batch_.ends_before(event(Event::Kind::created, "a/c")));
-  batch_.clear();
-  EXPECT_FALSE(batch_.ends_before(event(Event::Kind::created, "a/b/c")));
-}
-
-TEST_F(BatchTest, ReplacedRoot_IsABatchOfItsOwn) {
-  batch_.add(event(Event::Kind::replaced, ""));
-  EXPECT_TRUE(batch_.ends_before(event(Event::Kind::created, "a")));
-}
-
-// A directory in the place of a file, which was deleted.
-TEST_F(BatchTest, AnotherEventOfADeletedPath_IsAnotherBatch) {
-  batch_.add(event(Event::Kind::deleted, "a", true));
-  batch_.add(event(Event::Kind::changed, "b", true));
-  EXPECT_TRUE(batch_.ends_before(event(Event::Kind::created, "a")));
-  EXPECT_FALSE(batch_.ends_before(event(Event::Kind::created, "b")));
-}
-
-TEST_F(BatchTest, PathThatIsCut_EndsTheBatch) {
-  batch_.add(event(Event::Kind::created, "a"));
-  Event cut = event(Event::Kind::changed, "b");
-  cut.is_deeper = true;
-  EXPECT_FALSE(batch_.ends_before(cut));
-  batch_.add(cut);
-  EXPECT_TRUE(batch_.ends_before(event(Event::Kind::created, "c")));
-}
-
-TEST_F(BatchTest, ResetAndEndOfScan_AreBatchesOfTheirOwn) {
-  batch_.add(event(Event::Kind::created, "a"));
-  EXPECT_TRUE(batch_.ends_before(event(Event::Kind::scan, "")));
-  batch_.clear();
-  batch_.add(event(Event::Kind::reset, ""));
-  EXPECT_TRUE(batch_.ends_before(event(Event::Kind::created, "a")));
 }
 
 }  // namespace

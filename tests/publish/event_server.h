@@ -2,26 +2,20 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "publish/event.h"
 #include "tests/support/random.h"
 
 namespace spoor::publish {
 
-// An event as the server gives it back.
-struct StoredEvent {
-  std::string id;
-  std::string change;  // "new", "changed", "replaced", "deleted", "reset" or "scan"
-  bool is_file = false;
-  std::string path;  // the bytes of the name
-  std::uint64_t scan = 0;
-};
+// From the JSON of a CloudEvent; throws if it is none. The path has the bytes of the name.
+Event read_event(const nlohmann::json& json);
 
-// From the JSON of a CloudEvent; throws if it is none.
-StoredEvent read_event(const nlohmann::json& json);
+// The kind of this name (name_of()); throws if there is none.
+Event::Kind kind_of(const std::string& name);
 
 // Not thread-safe.
 class EventServer {
@@ -35,7 +29,7 @@ class EventServer {
   virtual nlohmann::json sink() const = 0;
 
   // All events, in the order in which consumers read them.
-  virtual std::vector<StoredEvent> events() = 0;
+  virtual std::vector<Event> events() = 0;
 
   // From then on nothing is acknowledged, until restore().
   virtual void fail(support::Random& random) = 0;

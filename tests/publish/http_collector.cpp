@@ -26,13 +26,13 @@ nlohmann::json HttpCollector::sink() const {
           {"format", format_}};
 }
 
-std::vector<std::vector<StoredEvent>> HttpCollector::batches() {
+std::vector<std::vector<Event>> HttpCollector::batches() {
   const std::scoped_lock lock(mutex_);
   return batches_;
 }
 
-std::vector<StoredEvent> HttpCollector::events() {
-  std::vector<StoredEvent> events;
+std::vector<Event> HttpCollector::events() {
+  std::vector<Event> events;
   for (const auto& batch : batches()) events.insert(events.end(), batch.begin(), batch.end());
   return events;
 }
@@ -129,7 +129,7 @@ bool HttpCollector::take(const std::string& body) {
   const auto json = nlohmann::json::parse(body);
   const std::scoped_lock lock(mutex_);
   if (is_down_ || mode_ == Mode::drop_before) return false;
-  std::vector<StoredEvent>& batch = batches_.emplace_back();
+  std::vector<Event>& batch = batches_.emplace_back();
   for (const auto& each : json.is_array() ? json : nlohmann::json::array({json}))
     batch.push_back(read_event(each));
   if (mode_ == Mode::respond || responses_left_-- > 0) return true;

@@ -21,7 +21,7 @@ class HttpCollector final : public EventServer {
   ~HttpCollector() override;
 
   nlohmann::json sink() const override;
-  std::vector<StoredEvent> events() override;
+  std::vector<Event> events() override;
   // Refuses connections, or drops the next one before or after it stored the events of a request.
   void fail(support::Random& random) override;
   void restore() override;
@@ -32,7 +32,7 @@ class HttpCollector final : public EventServer {
   void drop_response(int after = 0);
 
   // Those of each request.
-  std::vector<std::vector<StoredEvent>> batches();
+  std::vector<std::vector<Event>> batches();
   // Return false if that does not happen in bounded time.
   bool wait_for_events(std::size_t count);
   bool wait_for_dropped_response();
@@ -55,7 +55,7 @@ class HttpCollector final : public EventServer {
   Mode mode_ = Mode::respond;
   int responses_left_ = 0;  // before the one that is dropped
   bool is_down_ = true;
-  std::vector<std::vector<StoredEvent>> batches_;
+  std::vector<std::vector<Event>> batches_;
   std::jthread thread_;
 };
 

@@ -58,10 +58,10 @@ void KafkaMock::refuse_as_too_large(std::size_t requests) {
 }
 
 // All have the same key: those in one partition are in order, and the others have to be empty.
-std::vector<StoredEvent> KafkaMock::events() {
+std::vector<Event> KafkaMock::events() {
   const std::unique_ptr<rd_kafka_t, Destroy> consumer(make_client(RD_KAFKA_CONSUMER, servers()));
   assign(consumer.get());
-  std::vector<StoredEvent> events;
+  std::vector<Event> events;
   int partition = -1;
   for (int ended = 0; ended < partitions;) {
     const Message message(rd_kafka_consumer_poll(consumer.get(), timeout_ms), rd_kafka_message_destroy);

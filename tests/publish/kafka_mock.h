@@ -20,7 +20,7 @@ class KafkaMock final : public EventServer {
   KafkaMock();
 
   nlohmann::json sink() const override;
-  std::vector<StoredEvent> events() override;
+  std::vector<Event> events() override;
   void fail(support::Random& random) override;
   void restore() override;
   Repeats repeats() const override { return Repeats::within_a_batch; }

@@ -1,7 +1,6 @@
-#include "publish/kafka_sink.h"
-
 #include <gmock/gmock.h>
 
+#include "publish/sink.h"
 #include "tests/publish/kafka_mock.h"
 
 namespace spoor::publish {
@@ -16,7 +15,7 @@ class KafkaSinkTest : public testing::Test {
   std::vector<std::size_t> publish_all(std::span<const Event> events) {
     std::vector<std::size_t> taken;
     while (!events.empty()) {
-      taken.push_back(sink_.publish(published_by_, events).value());
+      taken.push_back(sink_->publish(published_by_, events).value());
       events = events.subspan(taken.back());
     }
     return taken;
@@ -24,7 +23,7 @@ class KafkaSinkTest : public testing::Test {
 
   std::vector<std::string> stored_ids() {
     std::vector<std::string> ids;
-    for (const StoredEvent& event : mock_.events()) ids.push_back(event.id);
+    for (const Event& event : mock_.events()) ids.push_back(event.id);
     return ids;
   }
 
@@ -34,7 +33,7 @@ class KafkaSinkTest : public testing::Test {
 
   const Source published_by_{"cluster", "node1", "feed"};
   KafkaMock mock_;
-  KafkaSink sink_{{.servers = {mock_.servers()}, .transactional_id = "id"}};
+  const std::unique_ptr<Sink> sink_ = make_kafka_sink({.url = {.servers = {mock_.servers()}}}, "id");
 };
 
 TEST_F(KafkaSinkTest, TransactionTooLarge_IsHalvedAndGrowsAgain) {
@@ -55,7 +54,7 @@ TEST_F(KafkaSinkTest, EventTooLarge_IsGivenUpUnlessSmall) {
   EXPECT_THAT(publish_all(events), ElementsAre(1, 1, 1));
   EXPECT_THAT(stored_ids(), ElementsAre("3"));
   mock_.refuse_as_too_large(1);
-  const auto refused = sink_.publish(published_by_, std::span(events).last(1));
+  const auto refused = sink_->publish(published_by_, std::span(events).last(1));
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("too small for any event"));
 }

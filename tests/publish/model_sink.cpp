@@ -4,22 +4,6 @@
 
 namespace spoor::publish {
 
-void Copy::remove(const std::string& path) {
-  std::erase_if(tree_, [&](const auto& entry) {
-    return path.empty() || entry.first == path || entry.first.starts_with(path + '/');
-  });
-}
-
-// As simple as a consumer may be: it does not compare what is deleted with what is there.
-void Copy::apply(const Event& event) {
-  if (event.kind == Event::Kind::scan) return;
-  if (event.kind == Event::Kind::reset) return remove("");
-  if (event.kind == Event::Kind::deleted || event.kind == Event::Kind::replaced) remove(event.path);
-  if (event.kind == Event::Kind::deleted || event.path.empty()) return;
-  if (event.is_file && tree_.contains(event.path) && !tree_[event.path]) remove(event.path);
-  tree_[event.path] = event.is_file;
-}
-
 void LateProofCopy::apply(const Event& event) {
   const std::size_t feed_at = event.id.find('/') + 1;
   const std::string feed = event.id.substr(feed_at, event.id.find('/', feed_at) - feed_at);

@@ -2,29 +2,15 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "publish/sink.h"
+#include "tests/publish/tree_copy.h"
 #include "tests/support/random.h"
 
 namespace spoor::publish {
-
-// Paths, and whether each is a file.
-using Tree = std::map<std::string, bool>;
-
-class Copy {
- public:
-  void apply(const Event& event);
-  const Tree& tree() const { return tree_; }
-
- private:
-  void remove(const std::string& path);
-
-  Tree tree_;
-};
 
 // The copy of a consumer to which requests that were given up may arrive late (docs/publish.md, "Late
 // requests").
@@ -35,7 +21,7 @@ class LateProofCopy {
   const Tree& tree() const { return copy_.tree(); }
 
  private:
-  Copy copy_;
+  TreeCopy copy_;
   std::string feed_;
   std::uint64_t scan_ = 0;  // all its changes are applied
   std::set<std::string> resets_;
@@ -69,7 +55,7 @@ class ModelSink final : public Sink {
   bool fails_totals = false;
   std::vector<std::uint64_t> totals_of;  // scans
 
-  Copy copy;
+  TreeCopy copy;
   LateProofCopy late_proof;  // to it, what was given up arrives again after the next end of a scan
   std::vector<Event> stored;
 

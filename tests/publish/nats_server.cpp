@@ -122,10 +122,10 @@ void NatsServer::create_stream(std::int32_t message_bytes_max) {
   check("stream", js_AddStream(nullptr, client.jet_stream(), &config, nullptr, nullptr));
 }
 
-std::vector<StoredEvent> NatsServer::events() {
+std::vector<Event> NatsServer::events() {
   const Client client(sink()["url"]);
   const jsStreamState state = client.state();
-  std::vector<StoredEvent> events;
+  std::vector<Event> events;
   for (std::uint64_t sequence = 1; sequence <= state.LastSeq; ++sequence)
     events.push_back(read_event(nlohmann::json::parse(client.message(sequence))));
   return events;

@@ -21,7 +21,7 @@ class NatsServer final : public EventServer {
   void create_stream(std::int32_t message_bytes_max = -1);
 
   nlohmann::json sink() const override;
-  std::vector<StoredEvent> events() override;
+  std::vector<Event> events() override;
   void fail(support::Random& /*random*/) override { kill(); }
   void restore() override { start(); }
   Repeats repeats() const override { return Repeats::none; }  // within the duplicate window

@@ -1,6 +1,4 @@
 // A real nats-server without a stream: the test acknowledges in its place.
-#include "publish/nats_sink.h"
-
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -9,6 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "publish/sink.h"
 #include "tests/publish/nats_server.h"
 
 namespace spoor::publish {
@@ -75,13 +74,14 @@ class Responder {
 
 class NatsSinkTest : public testing::Test {
  protected:
-  std::string url() const { return server_.sink()["url"]; }
+  static std::string url(const NatsServer& server) { return server.sink()["url"]; }
 
-  NatsSink make_sink() const {
-    return NatsSink({.servers = {url().substr(url().rfind('/') + 1)}, .timeout = std::chrono::seconds(30)});
+  static std::unique_ptr<Sink> sink_to(const NatsServer& server) {
+    SinkTarget target{.url = {.servers = {url(server).substr(url(server).rfind('/') + 1)}}};
+    return make_nats_sink(std::move(target), std::chrono::seconds(30));
   }
 
-  static base::Result<> publish_three(NatsSink& sink, const std::string& second = "b") {
+  static base::Result<> publish_three(Sink& sink, const std::string& second = "b") {
     std::vector<Event> events;
     for (const std::string& path : {std::string("a"), second, std::string("c")})
       events.push_back(make_event(published_by, {.path = path, .scan = 1, .is_there = true}, ""));
@@ -91,11 +91,11 @@ class NatsSinkTest : public testing::Test {
 
   // Three events a batch.
   base::Result<> publish(const Responder::Replies& replies, int batches = 1) {
-    const Responder responder(url(), replies);
-    NatsSink sink = make_sink();
+    const Responder responder(url(server_), replies);
+    const auto sink = sink_to(server_);
     base::Result<> published;
-    for (int batch = 0; published && batch < batches; ++batch) published = publish_three(sink);
-    return published ? sink.settle() : published;
+    for (int batch = 0; published && batch < batches; ++batch) published = publish_three(*sink);
+    return published ? sink->settle() : published;
   }
 
   std::string failure(const Responder::Replies& replies, int batches = 1) {
@@ -128,60 +128,45 @@ TEST_F(NatsSinkTest, AcknowledgementOfABatchBefore_DoesNotCount) {
               HasSubstr("the end"));
 }
 
-TEST_F(NatsSinkTest, EventTooLargeForTheStream_StopsNoOther) {
-  server_.create_stream(2'000);
-  NatsSink sink = make_sink();
-  EXPECT_TRUE(publish_three(sink, std::string(2'000, 'x')));
-  EXPECT_TRUE(sink.settle());
-  EXPECT_EQ(server_.events().size(), 2U);
-}
-
-TEST_F(NatsSinkTest, EventTooLargeForTheServer_StopsNoOther) {
-  NatsServer server("max_payload: 4096\n");
-  server.create_stream();
-  const std::string address = server.sink()["url"];
-  NatsSink sink({.servers = {address.substr(address.rfind('/') + 1)}});
-  EXPECT_TRUE(publish_three(sink, std::string(5'000, 'x')));
-  EXPECT_TRUE(sink.settle());
-  EXPECT_EQ(server.events().size(), 2U);
+TEST_F(NatsSinkTest, EventTooLargeForTheStreamOrTheServer_StopsNoOther) {
+  for (const bool is_limit_of_stream : {true, false}) {
+    NatsServer server(is_limit_of_stream ? "" : "max_payload: 4096\n");
+    server.create_stream(is_limit_of_stream ? 2'000 : -1);
+    const auto sink = sink_to(server);
+    EXPECT_TRUE(publish_three(*sink, std::string(5'000, 'x')));
+    EXPECT_TRUE(sink->settle());
+    EXPECT_EQ(server.events().size(), 2U);
+  }
 }
 
 TEST_F(NatsSinkTest, StreamThatTakesNoSmallEvent_IsAFailure) {
   server_.create_stream(100);
-  NatsSink sink = make_sink();
-  EXPECT_TRUE(publish_three(sink));
-  const auto settled = sink.settle();
+  const auto sink = sink_to(server_);
+  EXPECT_TRUE(publish_three(*sink));
+  const auto settled = sink->settle();
   ASSERT_FALSE(settled);
   EXPECT_THAT(settled.error().message, HasSubstr("message size exceeds maximum allowed"));
 }
 
-TEST_F(NatsSinkTest, ErrorCodeThatIsNoNumber_IsAFailure) {
-  EXPECT_THAT(failure([](std::size_t number) {
-                return std::vector{number == 2 ? Reply{R"({"error":{"err_code":"10054"}})"}
-                                               : acknowledgement(number)};
-              }),
-              HasSubstr("did not store an event"));
-}
-
 TEST_F(NatsSinkTest, EachBatch_WaitsForTheOneBefore) {
-  NatsSink sink = make_sink();
-  EXPECT_FALSE(sink.settle());
+  const auto sink = sink_to(server_);
+  EXPECT_FALSE(sink->settle());
   {
-    const Responder first(url(), [](std::size_t number) {
+    const Responder first(url(server_), [](std::size_t number) {
       if (number <= 3) return std::vector{acknowledgement(number)};
       return number < 6 ? std::vector<Reply>() : std::vector{end};
     });
-    EXPECT_TRUE(publish_three(sink));
-    EXPECT_TRUE(publish_three(sink));
-    EXPECT_FALSE(sink.settle());
-    EXPECT_FALSE(sink.settle());
+    EXPECT_TRUE(publish_three(*sink));
+    EXPECT_TRUE(publish_three(*sink));
+    EXPECT_FALSE(sink->settle());
+    EXPECT_FALSE(sink->settle());
   }
-  const Responder second(url(), [](std::size_t number) {
+  const Responder second(url(server_), [](std::size_t number) {
     if (number == 2) return std::vector<Reply>();
     return number < 6 ? std::vector{acknowledgement(number)} : std::vector{acknowledgement(number), end};
   });
-  EXPECT_TRUE(publish_three(sink));
-  EXPECT_FALSE(publish_three(sink));
+  EXPECT_TRUE(publish_three(*sink));
+  EXPECT_FALSE(publish_three(*sink));
 }
 
 TEST_F(NatsSinkTest, StoredBefore_IsAnAcknowledgement) {
@@ -208,31 +193,30 @@ TEST_F(NatsSinkTest, SequenceNumberZero_IsNotStored) {
 
 TEST_F(NatsSinkTest, FailureAmongManyReplies_ConnectsAnew) {
   std::atomic<bool> fails = true;
-  const Responder responder(url(), [&](std::size_t number) {
+  const Responder responder(url(server_), [&](std::size_t number) {
     std::vector<Reply> replies(fails ? 50 : 1, acknowledgement(number));
     if (fails) replies.front() = end;
     return replies;
   });
-  NatsSink sink = make_sink();
+  const auto sink = sink_to(server_);
   for (int round = 0; round < 20; ++round) {
     fails = true;
-    EXPECT_TRUE(publish_three(sink));
-    EXPECT_FALSE(sink.settle());
+    EXPECT_TRUE(publish_three(*sink));
+    EXPECT_FALSE(sink->settle());
     fails = false;
-    EXPECT_TRUE(publish_three(sink));
-    EXPECT_TRUE(sink.settle());
+    EXPECT_TRUE(publish_three(*sink));
+    EXPECT_TRUE(sink->settle());
   }
 }
 
 TEST_F(NatsSinkTest, OneThatIsNotStored_IsNamed) {
-  EXPECT_THAT(
-      failure([](std::size_t number) {
-        return std::vector{
-            number == 2
-                ? Reply{R"({"error":{"code":503,"description":"maximum bytes\n"},"stream":"A","seq":7})"}
-                : acknowledgement(number)};
-      }),
-      HasSubstr(R"(did not store an event: {"code":503,"description":"maximum bytes\n"})"));
+  for (const char* error : {R"({"code":503,"description":"maximum bytes\n"})", R"({"err_code":"10054"})"}) {
+    const std::string refusal = R"({"error":)" + std::string(error) + R"(,"stream":"A","seq":7})";
+    EXPECT_THAT(failure([&](std::size_t number) {
+                  return std::vector{number == 2 ? Reply{refusal} : acknowledgement(number)};
+                }),
+                HasSubstr("did not store an event: " + std::string(error)));
+  }
 }
 
 TEST_F(NatsSinkTest, OtherReplies_AreNamed) {

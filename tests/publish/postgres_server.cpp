@@ -82,14 +82,14 @@ std::vector<std::vector<std::string>> PostgresServer::query(const std::string& s
   return rows;
 }
 
-std::vector<StoredEvent> PostgresServer::events() {
-  std::vector<StoredEvent> events;
+std::vector<Event> PostgresServer::events() {
+  std::vector<Event> events;
   const auto rows = query(
       "SELECT id, change, coalesce(kind, ''), scan, encode(coalesce(path_bytes, convert_to(path, 'UTF8')), "
       "'hex') FROM spoor.changes ORDER BY position");
   for (const auto& row : rows) {
-    StoredEvent event{
-        .id = row[0], .change = row[1], .is_file = row[2] == "file", .path = {}, .scan = std::stoull(row[3])};
+    Event event{
+        .kind = kind_of(row[1]), .is_file = row[2] == "file", .scan = std::stoull(row[3]), .id = row[0]};
     for (std::size_t at = 0; at < row[4].size(); at += 2)
       event.path += static_cast<char>(std::stoi(row[4].substr(at, 2), nullptr, 16));
     events.push_back(std::move(event));

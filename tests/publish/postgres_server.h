@@ -19,7 +19,7 @@ class PostgresServer final : public EventServer {
   explicit PostgresServer(const std::string& encoding = "UTF8");
 
   nlohmann::json sink() const override;
-  std::vector<StoredEvent> events() override;
+  std::vector<Event> events() override;
   void fail(support::Random& /*random*/) override { kill(); }
   void restore() override { start(); }
   Repeats repeats() const override { return Repeats::none; }

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
-#include "publish/postgres_sink.h"
+#include "publish/sink.h"
 #include "tests/publish/http_collector.h"
 #include "tests/publish/nats_server.h"
 #include "tests/publish/postgres_server.h"
@@ -30,15 +30,15 @@ class PublishOutageTest : public testing::Test {
   PublishOutageTest() { node_.write_and_scan("bucket", files); }
 
   // Each event once.
-  void expect_equal_copy(const std::vector<StoredEvent>& events) {
-    EXPECT_EQ(differences(node_.tree(), copy_from(events).tree()), "");
+  void expect_equal_copy(const std::vector<Event>& events) {
+    EXPECT_EQ(differences(node_.tree(), TreeCopy(events).tree()), "");
     EXPECT_EQ(without_repeats(events).size(), events.size());
   }
 
   // Waits until the server has everything.
   bool is_copied_to(EventServer& server) {
     return watch::eventually(
-        [&] { return differences(node_.tree(), copy_from(server.events()).tree()).empty(); });
+        [&] { return differences(node_.tree(), TreeCopy(server.events()).tree()).empty(); });
   }
 
   void publish_all_once() {
@@ -92,12 +92,12 @@ TEST_F(PublishOutageTest, KilledAfterABatchWasStored_RepeatsExactlyThisBatch) {
   auto batches = collector.batches();
   for (const auto& batch : batches) EXPECT_LE(batch.size(), PublishedNode::batch);
   const auto is_same = [](const auto& one, const auto& other) {
-    return std::ranges::equal(one, other, {}, &StoredEvent::id, &StoredEvent::id);
+    return std::ranges::equal(one, other, {}, &Event::id, &Event::id);
   };
   const std::size_t stored = batches.size();
   batches.erase(std::ranges::unique(batches, is_same).begin(), batches.end());
   EXPECT_EQ(stored - batches.size(), kills);
-  std::vector<StoredEvent> events;
+  std::vector<Event> events;
   for (const auto& batch : batches) events.insert(events.end(), batch.begin(), batch.end());
   expect_equal_copy(events);
 }
@@ -118,7 +118,7 @@ TEST_F(PublishOutageTest, KilledAfterAReplacementWasStored_ConsumersThatDropRepe
   collector.restore();
   node_.write_and_scan("bucket", 1);
   publish_all_once();
-  EXPECT_EQ(differences(node_.tree(), copy_from(collector.events()).tree()), "");
+  EXPECT_EQ(differences(node_.tree(), TreeCopy(collector.events()).tree()), "");
   expect_equal_copy(without_repeats(collector.events()));
 }
 
@@ -164,7 +164,7 @@ TEST_F(PublishOutageTest, ConsumerForgottenInTheMiddle_StartsOverWithAReset) {
   node_.scan({"--full"});
   publish_all_once();
   const auto events = collector.events();
-  EXPECT_EQ(std::ranges::count(events, "reset", &StoredEvent::change), 2) << "one is that of the start";
+  EXPECT_EQ(std::ranges::count(events, Event::Kind::reset, &Event::kind), 2) << "one is that of the start";
   expect_equal_copy(events);
 }
 
@@ -248,7 +248,7 @@ TEST_F(PublishOutageTest, AttemptThatWasGivenUp_EndsBeforeTheNextBegins) {
                     "wait_event_type = 'Lock'")
                 .empty();
   }));
-  EXPECT_NE(differences(node_.tree(), copy_from(server.events()).tree()), "");
+  EXPECT_NE(differences(node_.tree(), TreeCopy(server.events()).tree()), "");
   PQclear(PQexec(given_up.get(), "ROLLBACK"));
   EXPECT_TRUE(is_copied_to(server));
   EXPECT_EQ(node_.stop(), 0);
@@ -259,7 +259,7 @@ TEST(PostgresTotalsTest, AnyPath_IsStored) {
   const PostgresServer server;
   const base::SystemClock clock;
   const nlohmann::json url = server.sink();
-  PostgresSink sink({.url = url["url"], .user = url["user"]}, clock);
+  const auto sink = make_postgres_sink({.settings = {.url = url["url"], .user = url["user"]}}, clock);
   const Source source{"cluster", "node", "feed"};
   support::Random random;
   std::string text;
@@ -273,12 +273,12 @@ TEST(PostgresTotalsTest, AnyPath_IsStored) {
                                        bytes, bytes + "/a", bytes + "/b", "\xff",      "\\xff"};
   std::vector<DirectoryTotals> totals;
   for (const std::string& path : paths) totals.push_back({.path = path, .files = 1});
-  ASSERT_TRUE(sink.publish(source, std::array{make_reset(source, 1, "start")}));
+  ASSERT_TRUE(sink->publish(source, std::array{make_reset(source, 1, "start")}));
   for (const std::uint64_t scan : {1U, 2U}) {
     for (DirectoryTotals& each : totals) ++each.files;
     scanner::ScanRecord record;
     record.id = scan;
-    const auto stored = sink.store_totals(source, record, totals, true);
+    const auto stored = sink->store_totals(source, record, totals, true);
     ASSERT_TRUE(stored) << stored.error().message;
   }
   EXPECT_EQ(server.query("SELECT DISTINCT path FROM spoor.usage_now WHERE files = 3").size(), paths.size());

@@ -95,9 +95,9 @@ class PublishRoundsTest : public testing::TestWithParam<Case> {
     const auto published = node_.publish_once();
     ASSERT_EQ(published.code, 0) << published.err;
     const auto events = server_->events();
-    const TreeCopy copy = copy_from(events);
+    const TreeCopy copy(events);
     EXPECT_EQ(differences(source(), copy.tree()), "");
-    EXPECT_EQ(differences(source(), copy_from(without_repeats(events)).tree()), "") << "without repetitions";
+    EXPECT_EQ(differences(source(), TreeCopy(without_repeats(events)).tree()), "") << "without repetitions";
     EXPECT_EQ(disorder_in(events), "");
     if (GetParam().file_feed) {
       EXPECT_EQ(changes_.missing_events(copy), "");
@@ -113,7 +113,7 @@ class PublishRoundsTest : public testing::TestWithParam<Case> {
 
   // For each failure, those of the batch that was not acknowledged. They may be among others then: a batch
   // that is the first of its range is published as part of a longer range if there was a scan in between.
-  void expect_few_repeats(const std::vector<StoredEvent>& events) {
+  void expect_few_repeats(const std::vector<Event>& events) {
     repeats_ = events.size() - without_repeats(events).size();
     events_ = events.size();
     if (server_->repeats() == EventServer::Repeats::none) {

@@ -2,8 +2,6 @@
 
 #include <csignal>
 #include <fstream>
-#include <map>
-#include <set>
 
 namespace spoor::publish {
 
@@ -77,35 +75,6 @@ void PublishedNode::forget() {
   const auto forgotten = cluster_.spoor(node(), {"changes", "--consumer", "publish:s0", "--forget"});
   const bool was_unknown = forgotten.err.find("there is no consumer") != std::string::npos;
   ASSERT_TRUE(forgotten.code == 0 || was_unknown) << forgotten.err;
-}
-
-TreeCopy copy_from(const std::vector<StoredEvent>& events) {
-  TreeCopy copy;
-  for (const StoredEvent& event : events) copy.apply(event);
-  return copy;
-}
-
-std::vector<StoredEvent> without_repeats(const std::vector<StoredEvent>& events) {
-  std::set<std::string> ids;
-  std::vector<StoredEvent> first;
-  for (const StoredEvent& event : events) {
-    if (ids.insert(event.id).second) first.push_back(event);
-  }
-  return first;
-}
-
-std::string disorder_in(const std::vector<StoredEvent>& events) {
-  std::map<std::string, std::uint64_t> scans;
-  std::string lines;
-  for (const StoredEvent& event : events) {
-    // Follows the events of the file that took the place of a directory, with the scan that missed the
-    // directory.
-    if (event.change == "replaced" && event.is_file) continue;
-    std::uint64_t& last = scans[event.path];
-    if (event.scan < last) lines += event.id + " follows scan " + std::to_string(last) + '\n';
-    last = event.scan;
-  }
-  return lines;
 }
 
 }  // namespace spoor::publish

@@ -56,13 +56,4 @@ class PublishedNode {
   std::unique_ptr<support::Daemon> publisher_;
 };
 
-// What is wrong with the order of the events of a path: their scans must not decrease. Empty: nothing.
-std::string disorder_in(const std::vector<StoredEvent>& events);
-
-// A copy from all the events.
-TreeCopy copy_from(const std::vector<StoredEvent>& events);
-
-// Without those whose id was there before, as consumers may do.
-std::vector<StoredEvent> without_repeats(const std::vector<StoredEvent>& events);
-
 }  // namespace spoor::publish

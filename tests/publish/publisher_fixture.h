@@ -4,7 +4,6 @@
 #include <SQLiteCpp/Database.h>
 
 #include <chrono>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +37,39 @@ class PublisherTest : public scanner::ScannedNode {
     return published;
   }
 
+  // Files of the first scan, all of which is published: as these events.
+  std::vector<std::string> begin_with(const std::vector<std::string>& files) {
+    make_files(files);
+    scan();
+    return published_events();
+  }
+
+  void make_files(const std::vector<std::string>& files) {
+    for (const std::string& file : files) make_file(file);
+  }
+
+  // Those of a success.
+  std::vector<std::string> published_events(std::size_t batch = 3) {
+    EXPECT_TRUE(publish(batch));
+    return events();
+  }
+
+  void scan_marked(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) mark(path);
+    scan();
+  }
+
+  // Many directories, each with a file.
+  void make_many() {
+    for (int i = 0; i < 50; ++i) make_file("a" + std::to_string(i) + "/f");
+  }
+
+  void go_on() {
+    stops_ = false;
+    sink_.fails_one_in = 0;
+    sink_.on_publish = [] {};
+  }
+
   void forget() { scanner::Consumers::open(temp.path())->forget(Publisher::consumer_of("bus")).value(); }
 
   // Of the cursor.
@@ -49,15 +81,7 @@ class PublisherTest : public scanner::ScannedNode {
           "CREATE TRIGGER fail BEFORE INSERT ON progress BEGIN SELECT RAISE(ABORT, 'no commit'); END");
   }
 
-  // What is on the drive.
-  Tree source_tree() const {
-    Tree tree;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(drive())) {
-      const std::string path = entry.path().lexically_relative(drive()).native();
-      if (!path.starts_with(".spoor")) tree[path] = !entry.is_directory();
-    }
-    return tree;
-  }
+  void expect_equal_copy() { EXPECT_EQ(sink_.copy.tree(), tree_of(drive())); }
 
   // "new dir a", of what was stored since the last call.
   std::vector<std::string> events() {

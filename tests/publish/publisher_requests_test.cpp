@@ -13,7 +13,7 @@ namespace {
 class RequestsPublisherTest : public PublisherTest {
  protected:
   RequestsPublisherTest() {
-    for (int i = 0; i < 50; ++i) make_file("a" + std::to_string(i) + "/f");
+    make_many();
     scan();
     sink_.request_max = 1;
   }
@@ -23,7 +23,7 @@ class RequestsPublisherTest : public PublisherTest {
     sink_.fails_one_in = 0;
     sink_.on_publish = [] {};
     ASSERT_TRUE(publish(100));
-    EXPECT_EQ(sink_.copy.tree(), source_tree());
+    expect_equal_copy();
     EXPECT_LE(sink_.stored.size(), 1U + 100U + 1U + repetitions);
   }
 };

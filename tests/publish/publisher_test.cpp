@@ -21,50 +21,33 @@ TEST_F(PublisherTest, FirstTime_IsAResetAndAllThatExists) {
   make_file("a/f");
   make_directory("b");
   scan();
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "new file a/f", "new dir b", "scan"));
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), IsEmpty()) << "nothing is published twice";
+  EXPECT_THAT(published_events(), ElementsAre("reset", "new dir a", "new file a/f", "new dir b", "scan"));
+  EXPECT_THAT(published_events(), IsEmpty()) << "nothing is published twice";
 }
 
 TEST_F(PublisherTest, WithoutExisting_OnlyTheResetIsPublished) {
   publishes_existing_ = false;
-  make_file("a/f");
-  scan();
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), ElementsAre("reset", "scan"));
+  EXPECT_THAT(begin_with({"a/f"}), ElementsAre("reset", "scan"));
   make_file("a/g");
-  mark("a");
-  scan();
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), ElementsAre("changed dir a", "new file a/g", "scan"));
+  scan_marked({"a"});
+  EXPECT_THAT(published_events(), ElementsAre("changed dir a", "new file a/g", "scan"));
 }
 
 TEST_F(PublisherTest, Changes_FollowEachScan) {
-  make_file("a/f");
   make_directory("a/d");
-  scan();
-  ASSERT_TRUE(publish());
-  events();
+  begin_with({"a/f"});
   remove("a/d");
   make_file("a/f", 20);
   make_file("c");
-  mark("a");
-  mark("c");
-  scan();
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), ElementsAre("changed dir ", "new file c", "changed dir a", "changed file a/f",
-                                    "deleted dir a/d", "scan"));
+  scan_marked({"a", "c"});
+  EXPECT_THAT(published_events(), ElementsAre("changed dir ", "new file c", "changed dir a",
+                                              "changed file a/f", "deleted dir a/d", "scan"));
 }
 
 TEST_F(PublisherTest, ScanWithoutChanges_IsPassedSilently) {
-  make_file("a/f");
+  begin_with({"a/f"});
   scan();
-  ASSERT_TRUE(publish());
-  events();
-  scan();
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), IsEmpty());
+  EXPECT_THAT(published_events(), IsEmpty());
   const auto at = scanner::Consumers::open(temp.path())->find(Publisher::consumer_of("bus"));
   EXPECT_EQ((*at)->scan, 2U);
   EXPECT_EQ((*at)->progress->until, 2U);
@@ -72,40 +55,30 @@ TEST_F(PublisherTest, ScanWithoutChanges_IsPassedSilently) {
 
 // A crash before the first batch is acknowledged, and another scan.
 TEST_F(PublisherTest, EndOfARange_IsKeptBeforeItsFirstBatch) {
-  make_file("a/f");
-  scan();
-  ASSERT_TRUE(publish());
-  events();
+  begin_with({"a/f"});
   make_file("a/g");
-  mark("a");
-  scan();
+  scan_marked({"a"});
   sink_.fails_one_in = 1;
   EXPECT_FALSE(publish(100));
   sink_.fails_one_in = 0;
   events();
   remove("a/g");
-  mark("a");
-  scan();
+  scan_marked({"a"});
   ASSERT_TRUE(publish(100));
   std::vector<std::uint64_t> scans;
   for (const Event& event : sink_.stored)
     if (event.kind == Event::Kind::scan) scans.push_back(event.scan);
   EXPECT_THAT(scans, ElementsAre(2U, 3U));
-  EXPECT_EQ(sink_.copy.tree(), source_tree());
+  expect_equal_copy();
 }
 
 TEST_F(PublisherTest, SinkThatHasNothingOfTheNode_StartsOver) {
-  make_file("a/f");
-  scan();
-  ASSERT_TRUE(publish());
-  events();
+  begin_with({"a/f"});
   make_file("a/g");
-  mark("a");
-  scan();
+  scan_marked({"a"});
   sink_.lose_everything();
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "new file a/f", "new file a/g", "scan"));
-  EXPECT_EQ(sink_.copy.tree(), source_tree());
+  EXPECT_THAT(published_events(), ElementsAre("reset", "new dir a", "new file a/f", "new file a/g", "scan"));
+  expect_equal_copy();
 }
 
 TEST_F(PublisherTest, TotalsThatCouldNotBeStored_AreStoredByTheNextAttempt) {
@@ -130,12 +103,9 @@ TEST_F(PublisherTest, TotalsThatCouldNotBeStored_AreStoredByTheNextAttempt) {
 }
 
 TEST_F(PublisherTest, ScanWhoseRecordIsNotKept_EndsWithoutFigures) {
-  make_file("a/f");
-  scan();
-  ASSERT_TRUE(publish());
+  begin_with({"a/f"});
   make_file("a/g");
-  mark("a");
-  scan();
+  scan_marked({"a"});
   sink_.fails_one_in = 1;
   EXPECT_FALSE(publish());
   sink_.fails_one_in = 0;
@@ -149,21 +119,17 @@ TEST_F(PublisherTest, ScanWhoseRecordIsNotKept_EndsWithoutFigures) {
 
 // A deleted directory whose name is a file's: a consumer that deletes after the file was made would lose it.
 TEST_F(PublisherTest, FileInThePlaceOfADirectory_IsReplaced) {
-  make_file("a/x/f");
-  scan();
-  ASSERT_TRUE(publish());
-  events();
+  begin_with({"a/x/f"});
   remove("a/x");
   make_file("a/x");
-  mark("a/x");
-  scan();
-  ASSERT_TRUE(publish(100));
-  EXPECT_THAT(events(), ElementsAre("changed dir a", "new file a/x", "replaced file a/x", "scan"));
-  EXPECT_EQ(sink_.copy.tree(), source_tree());
+  scan_marked({"a/x"});
+  EXPECT_THAT(published_events(100),
+              ElementsAre("changed dir a", "new file a/x", "replaced file a/x", "scan"));
+  expect_equal_copy();
 }
 
 TEST_F(PublisherTest, FailedBatch_IsPublishedAgainFromItsBeginning) {
-  for (const char* path : {"a/1", "a/2", "a/3", "a/4", "a/5"}) make_file(path);
+  make_files({"a/1", "a/2", "a/3", "a/4", "a/5"});
   scan();
   int batches = 0;
   sink_.on_publish = [&] { sink_.fails_one_in = ++batches == 3 ? 1 : 0; };
@@ -173,13 +139,12 @@ TEST_F(PublisherTest, FailedBatch_IsPublishedAgainFromItsBeginning) {
   EXPECT_EQ(figures_.failures, 1U);
   EXPECT_EQ(figures_.error, published.error().message);
   events();
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), ElementsAre("new file a/3", "new file a/4", "new file a/5", "scan"));
-  EXPECT_EQ(sink_.copy.tree(), source_tree());
+  EXPECT_THAT(published_events(), ElementsAre("new file a/3", "new file a/4", "new file a/5", "scan"));
+  expect_equal_copy();
 }
 
 TEST_F(PublisherTest, SinkThatDefers_HasHalfABatchThatIsNotStored) {
-  for (const char* path : {"a/1", "a/2", "a/3", "a/4", "a/5", "a/6"}) make_file(path);
+  make_files({"a/1", "a/2", "a/3", "a/4", "a/5", "a/6"});
   scan();
   sink_.is_deferring = true;
   std::vector<std::size_t> stored;
@@ -193,17 +158,16 @@ TEST_F(PublisherTest, SinkThatDefers_HasHalfABatchThatIsNotStored) {
 }
 
 TEST_F(PublisherTest, SinkThatDefers_AfterAFailure_GetsBothHalvesAgain) {
-  for (const char* path : {"a/1", "a/2", "a/3", "a/4", "a/5", "a/6"}) make_file(path);
+  make_files({"a/1", "a/2", "a/3", "a/4", "a/5", "a/6"});
   scan();
   sink_.is_deferring = true;
   int calls = 0;
   sink_.on_publish = [&] { sink_.fails_one_in = ++calls == 4 ? 1 : 0; };
   EXPECT_FALSE(publish(4));
   events();
-  ASSERT_TRUE(publish(4));
-  EXPECT_THAT(events(), ElementsAre("new file a/2", "new file a/3", "new file a/4", "new file a/5",
-                                    "new file a/6", "scan"));
-  EXPECT_EQ(sink_.copy.tree(), source_tree());
+  EXPECT_THAT(published_events(4), ElementsAre("new file a/2", "new file a/3", "new file a/4", "new file a/5",
+                                               "new file a/6", "scan"));
+  expect_equal_copy();
 }
 
 TEST_F(PublisherTest, SinkThatDefers_HasNoSuccessBeforeItHasStored) {
@@ -224,97 +188,80 @@ TEST_F(PublisherTest, SinkThatDefers_HasNoSuccessBeforeItHasStored) {
 }
 
 TEST_F(PublisherTest, SinkThatDefers_StopsWithNothingOnItsWay) {
-  for (const char* path : {"a/1", "a/2", "a/3", "a/4", "a/5"}) make_file(path);
+  make_files({"a/1", "a/2", "a/3", "a/4", "a/5"});
   scan();
   sink_.is_deferring = true;
   int calls = 0;
   sink_.on_publish = [&] { stops_ = ++calls == 3; };
-  ASSERT_TRUE(publish(4));
-  EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "new file a/1", "new file a/2", "new file a/3"));
-  stops_ = false;
-  sink_.on_publish = [] {};
-  ASSERT_TRUE(publish(4));
-  EXPECT_THAT(events(), ElementsAre("new file a/4", "new file a/5", "scan"));
+  EXPECT_THAT(published_events(4),
+              ElementsAre("reset", "new dir a", "new file a/1", "new file a/2", "new file a/3"));
+  go_on();
+  EXPECT_THAT(published_events(4), ElementsAre("new file a/4", "new file a/5", "scan"));
 }
 
 TEST_F(PublisherTest, ChangesThatAreNotKept_AreAReset) {
-  make_file("a/f");
-  scan();
-  ASSERT_TRUE(publish());
-  events();
+  begin_with({"a/f"});
   remove("a");
   make_file("b/f");
   forget();
-  mark("a");
-  mark("b");
-  scan();
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), ElementsAre("reset", "new dir b", "new file b/f", "scan"));
+  scan_marked({"a", "b"});
+  EXPECT_THAT(published_events(), ElementsAre("reset", "new dir b", "new file b/f", "scan"));
   EXPECT_EQ(figures_.resets, 1U);
-  EXPECT_EQ(sink_.copy.tree(), source_tree());
+  expect_equal_copy();
 }
 
 // Each read of the feed holds a transaction open.
 TEST_F(PublisherTest, LongRange_IsReadInSeveralTransactions) {
-  for (int i = 0; i < 50; ++i) make_file("a" + std::to_string(i) + "/f");
+  make_many();
   scan();
   sink_.on_publish = [&] { clock.advance(std::chrono::seconds(1)); };
   ASSERT_TRUE(publish(3, std::chrono::seconds(2)));
-  EXPECT_EQ(sink_.copy.tree(), source_tree());
+  expect_equal_copy();
   EXPECT_EQ(sink_.stored.size(), 1U + 100U + 1U) << "none twice";
 }
 
 TEST_F(PublisherTest, Stop_EndsSoonAndLosesNothing) {
-  for (int i = 0; i < 50; ++i) make_file("a" + std::to_string(i) + "/f");
+  make_many();
   scan();
   stops_ = true;
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), IsEmpty());
+  EXPECT_THAT(published_events(), IsEmpty());
   stops_ = false;
   ASSERT_TRUE(publish());
-  EXPECT_EQ(sink_.copy.tree(), source_tree());
+  expect_equal_copy();
 }
 
 TEST_F(PublisherTest, StopDuringABatch_EndsAfterIt) {
-  for (int i = 0; i < 50; ++i) make_file("a" + std::to_string(i) + "/f");
+  make_many();
   scan();
   sink_.on_publish = [&] { stops_ = sink_.stored.size() > 1; };
   ASSERT_TRUE(publish());
   EXPECT_LE(sink_.stored.size(), 1U + 3U + 3U);
-  stops_ = false;
-  sink_.on_publish = [] {};
+  go_on();
   ASSERT_TRUE(publish());
-  EXPECT_EQ(sink_.copy.tree(), source_tree());
+  expect_equal_copy();
 }
 
 // What was set up anew is told everything.
 TEST_F(PublisherTest, ForgottenDuringABatch_StartsOver) {
-  make_file("a/f");
-  scan();
-  ASSERT_TRUE(publish());
+  begin_with({"a/f"});
   make_file("b/f");
-  mark("b");
-  scan();
-  events();
+  scan_marked({"b"});
   sink_.on_publish = [this] {
     forget();
     sink_.on_publish = [] {};
   };
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), ElementsAre("changed dir ", "new dir b", "new file b/f", "reset", "new dir a",
-                                    "new file a/f", "new dir b", "new file b/f", "scan"));
+  EXPECT_THAT(published_events(),
+              ElementsAre("changed dir ", "new dir b", "new file b/f", "reset", "new dir a", "new file a/f",
+                          "new dir b", "new file b/f", "scan"));
 }
 
 TEST_F(PublisherTest, StopDuringTheLastBatch_EndsBeforeTheEndOfTheScan) {
   make_file("a/f");
   scan();
   sink_.on_publish = [&] { stops_ = !sink_.stored.empty(); };
-  ASSERT_TRUE(publish(100));
-  EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "new file a/f"));
-  stops_ = false;
-  sink_.on_publish = [] {};
-  ASSERT_TRUE(publish(100));
-  EXPECT_THAT(events(), ElementsAre("scan"));
+  EXPECT_THAT(published_events(100), ElementsAre("reset", "new dir a", "new file a/f"));
+  go_on();
+  EXPECT_THAT(published_events(100), ElementsAre("scan"));
 }
 
 // What is published again does not count.
@@ -329,60 +276,40 @@ TEST_F(PublisherTest, CursorNotStored_EventsAreNotCounted) {
 // Directories alone.
 TEST_F(PublisherTest, WithoutFiles_DirectoriesArePublished) {
   options.file_feed = false;
-  make_file("a/f");
-  scan();
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "scan"));
+  EXPECT_THAT(begin_with({"a/f"}), ElementsAre("reset", "new dir a", "scan"));
   make_file("a/g");
-  mark("a");
-  scan();
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), ElementsAre("changed dir a", "scan"));
+  scan_marked({"a"});
+  EXPECT_THAT(published_events(), ElementsAre("changed dir a", "scan"));
 }
 
 TEST_F(PublisherTest, FileFeedTurnedOn_IsAReset) {
   options.file_feed = false;
-  make_file("a/f");
-  scan();
-  ASSERT_TRUE(publish());
-  events();
+  begin_with({"a/f"});
   options.file_feed = true;
   scan();
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "new file a/f", "scan"));
+  EXPECT_THAT(published_events(), ElementsAre("reset", "new dir a", "new file a/f", "scan"));
 }
 
 // What was deleted meanwhile is not known.
 TEST_F(PublisherTest, FileFeedTurnedOff_IsAReset) {
-  make_file("a/f");
-  scan();
-  ASSERT_TRUE(publish());
-  events();
+  begin_with({"a/f"});
   remove("a/f");
-  mark("a");
-  scan();
+  scan_marked({"a"});
   options.file_feed = false;
   scan();
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "scan"));
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), IsEmpty());
+  EXPECT_THAT(published_events(), ElementsAre("reset", "new dir a", "scan"));
+  EXPECT_THAT(published_events(), IsEmpty());
 }
 
 // Between a reset without what exists and the first changes after it.
 TEST_F(PublisherTest, FileFeedTurnedOff_AfterAResetWithoutExisting_IsAReset) {
   publishes_existing_ = false;
-  make_file("a/f");
-  scan();
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), ElementsAre("reset", "scan"));
+  EXPECT_THAT(begin_with({"a/f"}), ElementsAre("reset", "scan"));
   remove("a/f");
-  mark("a");
-  scan();
+  scan_marked({"a"});
   options.file_feed = false;
   scan();
-  ASSERT_TRUE(publish());
-  EXPECT_THAT(events(), ElementsAre("reset", "scan"));
+  EXPECT_THAT(published_events(), ElementsAre("reset", "scan"));
 }
 
 class TwoDrivesPublisherTest : public PublisherTest {
@@ -399,8 +326,7 @@ TEST_F(TwoDrivesPublisherTest, DeletedFileWhereAnotherDriveHasADirectory_IsNotDe
   ASSERT_TRUE(publish(100));
   events();
   remove("a/x");
-  mark("a");
-  scan();
+  scan_marked({"a"});
   ASSERT_TRUE(publish(100));
   EXPECT_THAT(events(), testing::Not(testing::Contains("deleted file a/x")));
   EXPECT_TRUE(sink_.copy.tree().contains("a/x/f"));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/publish/event_server.h"
+#include "publish/event.h"
 
 namespace spoor::publish {
 
@@ -19,10 +19,15 @@ Tree tree_of(const std::filesystem::path& drive);
 // What differs, a path in a line; empty: nothing.
 std::string differences(const Tree& source, const Tree& copy);
 
+// As simple as a consumer may be: it does not compare what is deleted with what is there.
+//
 // Not thread-safe.
 class TreeCopy {
  public:
-  void apply(const StoredEvent& event);
+  TreeCopy() = default;
+  explicit TreeCopy(const std::vector<Event>& events);
+
+  void apply(const Event& event);
 
   const Tree& tree() const { return tree_; }
 
@@ -30,10 +35,14 @@ class TreeCopy {
   std::uint64_t last_scan(const std::string& path) const;
 
  private:
-  void remove(const std::string& path);
-
   Tree tree_;
   std::map<std::string, std::uint64_t> scans_;
 };
+
+// Without those whose id was there before, as consumers may do.
+std::vector<Event> without_repeats(const std::vector<Event>& events);
+
+// What is wrong with the order of the events of a path: their scans must not decrease. Empty: nothing.
+std::string disorder_in(const std::vector<Event>& events);
 
 }  // namespace spoor::publish
