@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -53,22 +52,22 @@ void DaemonSocket::exchange(std::span<const peer::HttpRequest> requests, const O
 }
 
 base::Result<peer::HttpResponse> DaemonSocket::exchange_one(const peer::HttpRequest& request) {
-  std::string header =
+  std::string text =
       fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {}\r\nContent-Length: {}\r\n",
                   request.method, request.target, request.content_type, request.body.size());
-  if (!token_.empty()) header += fmt::format("Authorization: Bearer {}\r\n", token_);
-  header += "\r\n";
+  if (!token_.empty()) text += fmt::format("Authorization: Bearer {}\r\n", token_);
+  text += "\r\n" + request.body;
   drop_connection_of_others();
   const bool may_be_stale = connection_.has_value();
-  auto response = try_once(header, request.body);
+  bool has_response_begun = false;
+  auto response = try_once(text, has_response_begun);
   // The daemon may have closed an idle connection, or started anew.
   const bool is_stale =
-      !response && may_be_stale && !has_response_begun_ && response.error().code != std::errc::timed_out;
-  return is_stale ? try_once(header, request.body) : response;
+      !response && may_be_stale && !has_response_begun && response.error().code != std::errc::timed_out;
+  return is_stale ? try_once(text, has_response_begun) : response;
 }
 
-base::Result<peer::HttpResponse> DaemonSocket::try_once(const std::string& header, const std::string& body) {
-  has_response_begun_ = false;
+base::Result<peer::HttpResponse> DaemonSocket::try_once(std::string_view request, bool& has_response_begun) {
   auto connection = std::exchange(connection_, std::nullopt);  // kept only after a whole exchange
   // Bytes that no request has asked for are no response to this one; nor does one follow the end.
   char unasked = 0;
@@ -78,57 +77,40 @@ base::Result<peer::HttpResponse> DaemonSocket::try_once(const std::string& heade
     if (!connected) return connected.error();
     connection.emplace(*std::move(connected));
   }
-  std::array<iovec, 2> parts{iovec{const_cast<char*>(header.data()), header.size()},
-                             iovec{const_cast<char*>(body.data()), body.size()}};
-  msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
   http::response_parser<http::string_body> parser;
   parser.header_limit(header_bytes_max);
   parser.body_limit(body_bytes_max);
   parser.eager(true);
   std::string received;
   std::array<char, 16384> chunk{};
-  std::size_t left = header.size() + body.size();
   bool is_cut = false;  // the daemon does not read the rest
   // Both ways at a time: the daemon responds before the end of a request that it refuses.
   while (!parser.is_done()) {
-    if (auto done = wait_for(connection->get(), left > 0 ? POLLIN | POLLOUT : POLLIN); !done)
+    const bool sends = !request.empty() && !is_cut;
+    if (auto done = wait_for(connection->get(), sends ? POLLIN | POLLOUT : POLLIN); !done)
       return done.error();
-    if (left > 0) {
-      ssize_t sent = ::sendmsg(connection->get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-      const bool is_closed = sent < 0 && (errno == EPIPE || errno == ECONNRESET);
-      if (sent < 0 && !is_closed && errno != EAGAIN && errno != EINTR)
+    if (sends) {
+      const ssize_t sent =
+          ::send(connection->get(), request.data(), request.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      is_cut = sent < 0 && (errno == EPIPE || errno == ECONNRESET);  // there may be a response all the same
+      if (sent < 0 && !is_cut && errno != EAGAIN && errno != EINTR)
         return base::system_error(errno, "cannot send to the daemon");
-      if (is_closed) {  // there may be a response all the same
-        is_cut = true;
-        left = 0;
-      }
-      for (iovec& part : parts) {
-        const auto taken =
-            std::min<std::size_t>(part.iov_len, static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
-        part.iov_base = static_cast<char*>(part.iov_base) + taken;
-        part.iov_len -= taken;
-        sent -= static_cast<ssize_t>(taken);
-        left -= std::min(left, taken);
-      }
+      request.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
     }
     const ssize_t got = ::recv(connection->get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (got < 0) return base::system_error(errno, "cannot read from the daemon");
     boost::system::error_code error;
     if (got == 0) {
-      if (has_response_begun_) parser.put_eof(error);
+      if (has_response_begun) parser.put_eof(error);
       if (!error && parser.is_done()) break;
       return base::Error(std::make_error_code(std::errc::connection_aborted),
                          "the daemon closed the connection without a whole response");
     }
-    has_response_begun_ = true;
+    has_response_begun = true;
     received.append(chunk.data(), static_cast<std::size_t>(got));
-    const std::size_t used = parser.put(boost::asio::buffer(received), error);
-    received.erase(0, used);
-    const bool is_too_long = received.size() > header_bytes_max;  // a line that does not end
-    if (is_too_long) error = http::error::header_limit;
+    received.erase(0, parser.put(boost::asio::buffer(received), error));
+    if (received.size() > header_bytes_max) error = http::error::header_limit;  // a line that does not end
     if (error && error != http::error::need_more)
       return base::Error(std::make_error_code(std::errc::protocol_error),
                          "the response is no HTTP response: " + error.message());
@@ -137,10 +119,10 @@ base::Result<peer::HttpResponse> DaemonSocket::try_once(const std::string& heade
   peer::HttpResponse response{.status = parsed.result_int(),
                               .content_type = std::string(parsed[http::field::content_type]),
                               .body = std::move(parsed.body())};
-  if (response.status < 200 || (response.is_success() && (left > 0 || is_cut)))
+  if (response.status < 200 || (response.is_success() && !request.empty()))
     return base::Error(std::make_error_code(std::errc::protocol_error),
                        "the response is none to this request");
-  if (parser.keep_alive() && left == 0 && received.empty()) {
+  if (parser.keep_alive() && request.empty() && received.empty()) {
     inode_ = inode_of_socket(connection->get());
     connection_.emplace(*std::move(connection));
   }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/file_system.h"
@@ -31,7 +32,7 @@ class DaemonSocket final : public peer::Transport {
 
  private:
   base::Result<peer::HttpResponse> exchange_one(const peer::HttpRequest& request);
-  base::Result<peer::HttpResponse> try_once(const std::string& header, const std::string& body);
+  base::Result<peer::HttpResponse> try_once(std::string_view request, bool& has_response_begun);
   base::Result<base::Descriptor> connect() const;
   void drop_connection_of_others();
   base::Result<> wait_for(int connection, short events) const;
@@ -41,7 +42,6 @@ class DaemonSocket final : public peer::Transport {
   std::chrono::steady_clock::time_point deadline_{};
   std::optional<base::Descriptor> connection_;  // idle: no request or response is on its way
   ino_t inode_ = 0;                             // of connection_
-  bool has_response_begun_ = false;             // of the last request
 };
 
 }  // namespace spoor::client

@@ -15,6 +15,13 @@ constexpr milliseconds first_pause{10};
 constexpr milliseconds pause_max{1'000};
 constexpr std::uint64_t request_bytes_min = std::uint64_t{4} << 10U;  // but for a daemon that takes less
 
+// Calls it at the end, also at that of an exception.
+template <class Call>
+struct AtEnd {
+  const Call call;
+  ~AtEnd() { call(); }
+};
+
 // The first paths of the batch, of at most so many bytes; at least one.
 MarkBatch beginning(const MarkBatch& batch, std::uint64_t bytes) {
   if (bytes >= batch.paths.size()) return batch;
@@ -51,10 +58,8 @@ Outcome MarkQueue::add(MarkKind kind, std::string_view path, Deadline deadline) 
       std::find_if(batches_.rbegin(), end, [&](const Held& batch) { return batch.kind == kind; });
   const bool has_room = newest != end && newest->paths.size() + bytes <= options_.batch_bytes_max;
   if (!has_room) {
-    Held batch;
-    batch.kind = kind;
-    batch.number = last_number_ + 1;
-    batch.paths.reserve(bytes);
+    Held batch{{.kind = kind}, last_number_ + 1};
+    batch.paths.reserve(bytes);  // none is there without a path
     batches_.push_back(std::move(batch));
     ++last_number_;
   }
@@ -140,21 +145,14 @@ Outcome MarkQueue::progress(Lock& lock, Deadline deadline, bool& may_try_at_once
 Outcome MarkQueue::send_oldest(Lock& lock, Deadline deadline) {
   const std::uint64_t number = batches_.front().number;
   MarkBatch batch = batches_.front();  // the spool may take the other meanwhile
-  const auto settle = [&] {
+  const AtEnd settle{[&] {
     if (batches_.empty() || batches_.front().number != number) return;
     Held& oldest = batches_.front();
     held_bytes_ -= oldest.paths.size() - batch.paths.size();
     static_cast<MarkBatch&>(oldest) = std::move(batch);  // without the paths that are refused
     if (oldest.paths.empty()) batches_.pop_front();
-  };
-  try {
-    const Outcome outcome = send(lock, batch, deadline);
-    settle();
-    return outcome;
-  } catch (...) {
-    settle();
-    throw;
-  }
+  }};
+  return send(lock, batch, deadline);
 }
 
 // Sends the batch once, and again without the paths that are refused; in smaller parts then, since the daemon
@@ -164,20 +162,17 @@ Outcome MarkQueue::send(Lock& lock, MarkBatch& batch, Deadline deadline) {
   while (!batch.paths.empty()) {
     const MarkBatch part = beginning(batch, request_bytes_);
     peer::MarkReply reply;
-    is_sending_ = true;
-    lock.unlock();
-    try {
+    {
+      is_sending_ = true;
+      lock.unlock();
+      const AtEnd sent{[&] {
+        lock.lock();
+        is_sending_ = false;
+        changed_.notify_all();
+      }};
       reply = send_(part, deadline);
       if (reply.refused) on_refused_(reply.problem);
-    } catch (...) {
-      lock.lock();
-      is_sending_ = false;
-      changed_.notify_all();
-      throw;
     }
-    lock.lock();
-    is_sending_ = false;
-    changed_.notify_all();
     if (reply.is_acknowledged && reply.marked + reply.ignored != part.count) {
       reply = {};
       reply.problem = "the daemon has acknowledged another number of marks than it was sent";
@@ -247,7 +242,7 @@ Outcome MarkQueue::deliver_spool(Lock& lock, Deadline deadline, bool& may_try_at
     auto file = options_.spool->first();
     if (file && !*file) continue;                                        // another client has sent it
     if (!file && file.error().code == std::errc::bad_message) continue;  // flush() reports it
-    base::Result<> removed;
+    base::Result<> removed = file ? base::Result<>() : file.error();
     if (file) {
       MarkBatch& batch = (*file)->batch;
       const std::uint64_t count = batch.count;
@@ -256,8 +251,6 @@ Outcome MarkQueue::deliver_spool(Lock& lock, Deadline deadline, bool& may_try_at
       if (outcome == Outcome::denied) return outcome;
       if (outcome == Outcome::timed_out) continue;
       removed = options_.spool->remove(name);
-    } else {
-      removed = file.error();
     }
     if (removed) continue;
     failure = removed.error().message;

@@ -12,7 +12,6 @@
 #include <thread>
 #include <unordered_map>
 
-#include "client/mark_batch.h"
 #include "client/spool.h"
 #include "peer/http/send_marks.h"
 
@@ -20,14 +19,15 @@ namespace spoor::client {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
+// The numbers are those of client/spoor.h.
 enum class Outcome {
-  done,
-  spooled,  // all is acknowledged or in the spool
-  timed_out,
-  full,
-  refused,  // some paths, by the daemon; all others are acknowledged, or in the spool
-  denied,   // the request
-  spool_failed
+  done = 0,
+  spooled = 1,  // all is acknowledged or in the spool
+  timed_out = -2,
+  full = -3,
+  refused = -4,  // some paths, by the daemon; all others are acknowledged, or in the spool
+  denied = -5,   // the request
+  spool_failed = -6
 };
 
 struct QueueFigures {

@@ -1,6 +1,7 @@
 // Marks on disk that the daemon has not acknowledged: a directory with a file for each batch.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -11,9 +12,24 @@
 
 #include "base/error.h"
 #include "base/file_system.h"
-#include "client/mark_batch.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::client {
+
+using tracker::MarkKind;
+
+// The value of the parameter `kind`.
+constexpr const char* kind_name(MarkKind kind) {
+  constexpr std::array<const char*, 3> names = {"dir", "file", "tree"};
+  return names.at(static_cast<std::size_t>(kind));
+}
+
+// Marks of one kind, in the form of a request to POST /v1/marks.
+struct MarkBatch {
+  MarkKind kind = MarkKind::dir;
+  std::string paths = {};  // each followed by a NUL
+  std::uint64_t count = 0;
+};
 
 // A file is written whole or not at all: spoormk1, the kind (u8), the paths, and the checksum of all that
 // (u64). Several clients may share a directory: marks that two of them send have the effect of one. A file

@@ -125,6 +125,13 @@ std::string text_or(const char* text, const char* otherwise) {
 static_assert(static_cast<int>(MarkKind::dir) == SPOOR_DIR &&
               static_cast<int>(MarkKind::file) == SPOOR_FILE &&
               static_cast<int>(MarkKind::tree) == SPOOR_TREE);
+static_assert(static_cast<int>(Outcome::done) == SPOOR_OK &&
+              static_cast<int>(Outcome::spooled) == SPOOR_SPOOLED &&
+              static_cast<int>(Outcome::timed_out) == SPOOR_TIMEOUT &&
+              static_cast<int>(Outcome::full) == SPOOR_FULL &&
+              static_cast<int>(Outcome::refused) == SPOOR_REFUSED &&
+              static_cast<int>(Outcome::denied) == SPOOR_DENIED &&
+              static_cast<int>(Outcome::spool_failed) == SPOOR_SPOOL_FAILED);
 
 }  // namespace
 
@@ -148,22 +155,8 @@ struct spoor_client {
             }) {}
 
   int result_of(Outcome outcome) {
-    switch (outcome) {
-      case Outcome::done:
-        return SPOOR_OK;
-      case Outcome::spooled:
-        return fail(SPOOR_SPOOLED, queue.problem());
-      case Outcome::timed_out:
-        return fail(SPOOR_TIMEOUT, queue.problem());
-      case Outcome::full:
-        return fail(SPOOR_FULL, queue.problem());
-      case Outcome::denied:
-        return fail(SPOOR_DENIED, queue.problem());
-      case Outcome::spool_failed:
-        return fail(SPOOR_SPOOL_FAILED, queue.problem());
-      case Outcome::refused:
-        break;
-    }
+    if (outcome == Outcome::done) return SPOOR_OK;
+    if (outcome != Outcome::refused) return fail(static_cast<int>(outcome), queue.problem());
     const std::lock_guard lock(refusal_mutex);
     return fail(SPOOR_REFUSED, refusal);
   }
