@@ -61,7 +61,7 @@ class PagesTest(unittest.TestCase):
 
     def test_EveryCommand_HasAPage(self):
         recipes = {f"{path.name}.1" for path in (SOURCE / "docs/recipes").glob("spoor-*")}
-        needed = {name for name, _ in pages_of_programs()} | recipes | {"spoor.json.5", "spoor-http.7"}
+        needed = {name for name, _ in pages_of_programs()} | recipes | {"libspoor.3", "spoor.json.5", "spoor-http.7"}
         self.assertEqual(set(NAMES), needed, "docs/man needs one NAME.SECTION.scd for each, and has no others")
 
     def test_EveryPage_IsShownWithoutWarnings(self):
@@ -75,7 +75,7 @@ class PagesTest(unittest.TestCase):
 
     def test_EveryReferenceToAPageOfSpoor_IsToOneThatExists(self):
         for page in NAMES:
-            for name, section in re.findall(r"(spoor[a-z.-]*)\((\d)\)", shown(page).stdout):
+            for name, section in re.findall(r"\b((?:lib)?spoor[a-z.-]*)\((\d)\)", shown(page).stdout):
                 with self.subTest(page=page):
                     self.assertIn(f"{name}.{section}", NAMES)
 
@@ -136,6 +136,14 @@ class DocumentsTest(unittest.TestCase):
                     section = section.setdefault(parent, {})
                 section[name] = json.loads(default.strip("`"))
         self.assertEqual(effective(with_defaults), effective(minimal))
+
+    def test_PageOfTheLibrary_HasEveryFunctionAndResult(self):
+        header = (SOURCE / "client/spoor.h").read_text()
+        names = re.findall(r"^SPOOR_API .*?(spoor_\w+)\(|^  (SPOOR_\w+) =", header, re.MULTILINE)
+        self.assertGreater(len(names), 15)
+        for name in map("".join, names):
+            with self.subTest(name=name):
+                self.assertRegex(shown("libspoor.3").stdout, rf"\b{name}\b")
 
     def test_PageOfTheApi_HasEveryRoute(self):
         routes = re.findall(r"^  (/\S*):$", (SOURCE / "docs/openapi.yaml").read_text(), re.MULTILINE)
