@@ -117,10 +117,6 @@ fs::path ChangedTree::new_path_outside(const fs::path& tree) {
   return new_path_in(places_.drive);
 }
 
-fs::path ChangedTree::new_scratch() {
-  return places_.scratch / ("scratch" + std::to_string(++scratch_count_));
-}
-
 fs::path ChangedTree::new_plain_path() {
   const fs::path directory = some_directory();
   for (;;) {
@@ -155,10 +151,6 @@ void ChangedTree::run(const std::vector<std::string>& command) {
   std::string words;
   for (const std::string& word : command) words += word + ' ';
   ADD_FAILURE() << words << "ended with " << result.code << ": " << result.err << result.out;
-}
-
-void ChangedTree::try_to_run(const std::vector<std::string>& command) {
-  static_cast<void>(support::run_command(command));
 }
 
 std::optional<fs::path> ChangedTree::removed() const {

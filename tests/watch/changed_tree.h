@@ -50,9 +50,6 @@ class ChangedTree {
   // A path outside of `tree` for it to be renamed to.
   std::filesystem::path new_path_outside(const std::filesystem::path& tree);
 
-  // A free path in the scratch directory.
-  std::filesystem::path new_scratch();
-
   // Without the bytes that some tools cannot have in a name.
   std::filesystem::path new_plain_path();
 
@@ -65,8 +62,6 @@ class ChangedTree {
 
   // Runs a program, which must succeed.
   void run(const std::vector<std::string>& command);
-  // The same, but it may fail half way.
-  static void try_to_run(const std::vector<std::string>& command);
 
   // A directory that an earlier operation removed, if there is one.
   std::optional<std::filesystem::path> removed() const;
@@ -92,7 +87,6 @@ class ChangedTree {
   support::Random& random_;
   const ChangedPlaces places_;
   std::function<void()> pause_;
-  std::size_t scratch_count_ = 0;
   std::vector<std::filesystem::path> removed_;
   std::vector<std::unique_ptr<base::Descriptor>> held_;
 };

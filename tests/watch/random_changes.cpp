@@ -14,8 +14,7 @@ bool is_installed(const std::string& program) {
 }  // namespace
 
 std::vector<Change> available_changes(const ChangedPlaces& places) {
-  std::vector<std::vector<Change>> sources{tool_changes(), repository_changes(), file_changes(),
-                                           directory_changes()};
+  std::vector<std::vector<Change>> sources{shell_changes(), call_changes()};
   if (!places.beside.empty()) sources.push_back(border_changes());
   std::vector<Change> available;
   for (const auto& source : sources) {

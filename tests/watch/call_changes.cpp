@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,6 +17,83 @@ namespace fs = std::filesystem;
 
 bool is_below(const fs::path& path, const fs::path& top) {
   return (path.native() + '/').starts_with(top.native() + '/');
+}
+
+std::string allocate(ChangedTree& tree) {
+  static const std::vector<int> modes{0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE,
+                                      FALLOC_FL_ZERO_RANGE, FALLOC_FL_COLLAPSE_RANGE};
+  const fs::path file = tree.some_file();
+  const base::Descriptor open(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
+  constexpr off_t block = 4096;
+  // Not every file system has every mode.
+  static_cast<void>(::fallocate(open.get(), tree.random().pick(modes), 0,
+                                block * static_cast<off_t>(tree.random().between(1, 4))));
+  return file;
+}
+
+std::string set_attribute(ChangedTree& tree) {
+  const fs::path path = tree.random().one_in(3) ? tree.some_tree() : tree.some_file();
+  const std::string value = tree.random().letters(20);
+  static_cast<void>(::setxattr(path.c_str(), "user.spoor", value.data(), value.size(), 0));
+  return path;
+}
+
+// A file that gets a name once it is whole.
+std::string link_unnamed(ChangedTree& tree) {
+  const fs::path directory = tree.some_directory();
+  const base::Descriptor open(::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  if (open.get() < 0) return {};
+  ChangedTree::write_to(open, tree.random().bytes(tree.random().below(5000)));
+  const fs::path path = tree.new_path_in(directory);
+  const std::string unnamed = "/proc/self/fd/" + std::to_string(open.get());
+  static_cast<void>(::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW));
+  return path;
+}
+
+// Other changes move or remove it, before a later one writes to it.
+std::string hold_open(ChangedTree& tree) {
+  const fs::path file = tree.some_file();
+  base::Descriptor open(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (open.get() < 0) return {};
+  ChangedTree::write_to(open, "held");
+  tree.hold(std::move(open));
+  return file;
+}
+
+std::string write_held(ChangedTree& tree) {
+  const auto held = tree.take_held();
+  if (held == nullptr) return hold_open(tree);
+  const std::string link = "/proc/self/fd/" + std::to_string(held->get());
+  const fs::path path = fs::read_symlink(link);
+  ChangedTree::write_to(*held, "held and written");
+  return path;
+}
+
+std::string remove_tree(ChangedTree& tree) {
+  const fs::path removed = tree.some_tree();
+  tree.run({"rm", "-rf", removed.native()});
+  tree.remember_removed(removed);
+  return removed;
+}
+
+// A directory, or something else, of the name that a directory had.
+std::string reuse_removed_name(ChangedTree& tree) {
+  const auto path = tree.removed();
+  if (!path) return remove_tree(tree);
+  if (tree.random().one_in(3)) {
+    tree.write(*path, 100);
+  } else {
+    tree.fill(*path);
+  }
+  return *path;
+}
+
+std::string move_tree(ChangedTree& tree) {
+  const fs::path from = tree.some_tree();
+  const fs::path to = tree.new_path_outside(from);
+  tree.run({"mv", "-T", from.native(), to.native()});
+  tree.remember_removed(from);
+  return from.native() + " to " + to.native();
 }
 
 std::string make_deep(ChangedTree& tree) {
@@ -154,8 +232,16 @@ std::string write_by_alias(ChangedTree& tree) {
 
 }  // namespace
 
-std::vector<Change> directory_changes() {
-  return {{"mkdir -p", "", make_deep},
+std::vector<Change> call_changes() {
+  return {{"fallocate", "", allocate},
+          {"setxattr", "", set_attribute},
+          {"O_TMPFILE and linkat", "", link_unnamed},
+          {"open", "", hold_open},
+          {"write to an open file", "", write_held},
+          {"rm -rf", "", remove_tree},
+          {"the name of a removed directory", "", reuse_removed_name},
+          {"mv of a tree", "", move_tree},
+          {"mkdir -p", "", make_deep},
           {"RENAME_EXCHANGE", "", exchange},
           {"renames of ancestors", "", rename_ancestors},
           {"a tree replaced by renames", "", replace_by_renames},
