@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/fanotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include <climits>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -65,6 +68,47 @@ class DriveSourceTest : public testing::Test {
   DirectoryHandle handle_;
   std::unique_ptr<EventSource> source_;
 };
+
+// The rest of the file system is watched, too.
+TEST_F(DriveSourceTest, EachKindOfChange_IsAnEvent) {
+  const auto path = [&](const char* name) { return directory_ / "inner" / name; };
+  std::ofstream(path("written")) << "content";
+  std::ofstream(path("removed")).close();
+  std::filesystem::remove(path("removed"));
+  std::ofstream(path("from")).close();
+  std::filesystem::rename(path("from"), path("to"));
+  std::filesystem::permissions(path("to"), std::filesystem::perms::owner_read);
+  std::filesystem::create_directory(path("directory"));
+  std::map<std::string, std::uint64_t> masks;
+  std::map<std::string, std::string> targets;
+  for (auto events = source_->read(); events.value().size() > 0; events = source_->read()) {
+    for (const KernelEvent& event : *events) {
+      if (event.entry.directory != handle_) continue;
+      masks[event.entry.name] |= event.mask;
+      if (event.target) targets[event.entry.name] = event.target->name;
+    }
+  }
+  const auto has = [&](const char* name, std::uint64_t mask) { return (masks[name] & mask) == mask; };
+  EXPECT_TRUE(has("written", FAN_CREATE | FAN_MODIFY | FAN_CLOSE_WRITE));
+  EXPECT_TRUE(has("removed", FAN_CREATE | FAN_DELETE));
+  EXPECT_TRUE(targets["from"] == "to" || (has("from", FAN_MOVED_FROM) && has("to", FAN_MOVED_TO)));
+  EXPECT_TRUE(has("to", FAN_ATTRIB));
+  EXPECT_TRUE(has("directory", FAN_CREATE | FAN_ONDIR));
+}
+
+// Its file system is the same.
+TEST_F(DriveSourceTest, DriveReplacedByAnotherDirectory_CannotBeEntered) {
+  std::filesystem::create_directory(directory_ / "drive");
+  const auto source = open_drive({.drive = directory_ / "drive", .data_dir = directory_ / "data"}).value();
+  ASSERT_TRUE(source->enter());
+  source->leave();
+  std::filesystem::rename(directory_ / "drive", directory_ / "former");
+  EXPECT_FALSE(source->enter());
+  std::filesystem::create_directory(directory_ / "drive");
+  const auto entered = source->enter();
+  ASSERT_FALSE(entered);
+  EXPECT_TRUE(entered.error().message.ends_with("was unmounted, mounted or replaced"));
+}
 
 TEST_F(DriveSourceTest, Handle_LeadsToThePathOfItsDirectory) {
   EXPECT_EQ(source_->resolve(handle_).value()->path, "inner");

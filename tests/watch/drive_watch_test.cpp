@@ -385,6 +385,7 @@ TEST_F(DriveWatchTest, DriveUnmounted_IsOpenedAgainWithAGap) {
   watch_->step();
   EXPECT_TRUE(last_.is_watched);
   EXPECT_EQ(last_.error, "");
+  EXPECT_EQ(gap_reason(), "it is not mounted");
   EXPECT_NE(scan(), before) << "what changed before it was watched again";
 }
 
@@ -395,6 +396,7 @@ TEST_F(DriveWatchTest, TooManyUnreadEvents_AreAGap) {
   watch_->step();
   EXPECT_EQ(discarded_, 1);
   EXPECT_EQ(figures().queue_bytes_max, 101U);
+  EXPECT_EQ(gap_reason(), "more events waited than fit in the memory for them");
   EXPECT_NE(scan(), before);
 }
 

@@ -42,6 +42,16 @@ class RestartTest : public WatchTest {
     std::ofstream(disk().path() / directory / "file", std::ios::app) << directory;
   }
 
+  // A machine changes the disk, which is unmounted, and gives it back.
+  void change_elsewhere() {
+    {
+      faults::MountPoint elsewhere(directory_ / "elsewhere");
+      disk().mount_at(elsewhere);
+      std::ofstream(elsewhere.path() / "tree/d1/unseen") << "changed";
+    }
+    disk().mount();
+  }
+
   // Until nothing is marked any more: the last marks may be acknowledged after a scan has begun.
   void settle() {
     EXPECT_TRUE(eventually([this] {
@@ -147,6 +157,19 @@ TEST_F(RestartTest, StartWithDiscardedDescriptors_IsAGap) {
   expect_gap();
 }
 
+// They wait for the scan, and are then sent together.
+TEST_F(RestartTest, MoreMarksThanARequestTakes_AreAllSent) {
+  start(disk().path(), nullptr, {{"limits", {{"max_body", "4KiB"}}}, {"watch", {{"batch", "10s"}}}});
+  for (int number = 0; number < 3 * tree_directories; ++number)
+    change("many/directory with a long name " + std::to_string(number));
+  expect_truth();
+  for (int number = 0; number < 3 * tree_directories; ++number)
+    change("many/directory with a long name " + std::to_string(number));
+  expect_truth();
+  EXPECT_GT(last_scan_["dirs_walked"], 3 * tree_directories);
+  expect_no_gap();
+}
+
 TEST_F(RestartTest, RestartOfSpoord_IsNoGap) {
   start_with(nullptr);
   change("tree/d1");
@@ -168,12 +191,7 @@ TEST_F(RestartTest, RemountedDrive_IsAGap) {
   start_with(nullptr);
   const std::string before = node().gap_id();
   ASSERT_TRUE(disk().unmount()) << node().watch().log();
-  {
-    faults::MountPoint elsewhere(directory_ / "elsewhere");
-    disk().mount_at(elsewhere);
-    std::ofstream(elsewhere.path() / "tree/d1/unseen") << "by a machine that had the disk meanwhile";
-  }
-  disk().mount();
+  change_elsewhere();
   EXPECT_NE(node().gap_id(), before);
   expect_truth();
   expect_gap();
@@ -221,12 +239,7 @@ TEST_F(RestartTest, DriveRemountedWhileStopped_WithStoredDescriptors_IsAGap) {
   start_with(&manager_);
   EXPECT_EQ(node().stop_watch(), 0) << node().watch().log();
   ASSERT_TRUE(disk().unmount());
-  {
-    faults::MountPoint elsewhere(directory_ / "elsewhere");
-    disk().mount_at(elsewhere);
-    std::ofstream(elsewhere.path() / "tree/d1/unseen") << "by a machine that had the disk meanwhile";
-  }
-  disk().mount();
+  change_elsewhere();
   node().start_watch();
   expect_truth();
   expect_gap();

@@ -42,7 +42,8 @@ class UnwatchedTest : public WatchTest {
 
   // Twice, so that nothing is marked any more.
   void start_and_scan(const std::string& unwatched = "walk") {
-    node_ = std::make_unique<WatchedNode>(disk().path(), nullptr, nlohmann::json{{"unwatched", unwatched}});
+    node_ = std::make_unique<WatchedNode>(disk().path(), nullptr,
+                                          nlohmann::json{{"watch", {{"unwatched", unwatched}}}});
     node_->start_daemon();
     change("first");
     node_->start_watch();
@@ -151,7 +152,7 @@ class UnwatchableTest : public UnwatchedTest {
 
   void expect_walks() {
     is_mounted_ = true;
-    node_ = std::make_unique<WatchedNode>(directory_ / "drive", nullptr, nlohmann::json::object());
+    node_ = std::make_unique<WatchedNode>(directory_ / "drive");
     node().start_daemon();
     node().start_watch("0 of 1");
     change("first");

@@ -31,8 +31,9 @@ class WatchTest : public testing::Test {
   }
 
   // Starts both daemons of the node with this drive, and reads all of it once.
-  void start(const std::filesystem::path& drive, FdStore* manager = nullptr) {
-    node_ = std::make_unique<WatchedNode>(drive, manager);
+  void start(const std::filesystem::path& drive, FdStore* manager = nullptr,
+             const nlohmann::json& settings = nlohmann::json::object()) {
+    node_ = std::make_unique<WatchedNode>(drive, manager, settings);
     node_->start_daemon();
     node_->start_watch();
     last_scan_ = node_->scan();

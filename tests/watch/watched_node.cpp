@@ -27,16 +27,15 @@ std::string plain_path(std::string listed) {
 
 }  // namespace
 
-WatchedNode::WatchedNode(fs::path drive, FdStore* manager, json watch)
+WatchedNode::WatchedNode(fs::path drive, FdStore* manager, const json& settings)
     : drive_(std::move(drive)), manager_(manager) {
-  watch["drives"] = "all";
-  if (!watch.contains("timeout")) watch["timeout"] = "60s";
-  const json settings{{"node", {{"name", "n0"}, {"data_dir", directory_ / "data"}}},
-                      {"drives", json::array({drive_})},
-                      {"listen", json::array({json{{"unix", socket()}}})},
-                      {"scan", {{"min_cycle_age", "1ms"}, {"audit_period", "0s"}}},
-                      {"watch", watch}};
-  std::ofstream(config()) << settings;
+  json all{{"node", {{"name", "n0"}, {"data_dir", directory_ / "data"}}},
+           {"drives", json::array({drive_})},
+           {"listen", json::array({json{{"unix", socket()}}})},
+           {"scan", {{"min_cycle_age", "1ms"}, {"audit_period", "0s"}}},
+           {"watch", {{"drives", "all"}, {"timeout", "60s"}}}};
+  all.merge_patch(settings);
+  std::ofstream(config()) << all;
 }
 
 void WatchedNode::start_daemon() {

@@ -27,9 +27,9 @@ namespace spoor::watch {
 class WatchedNode {
  public:
   // `manager`, if there is one, starts spoor-watch; it must outlive this object.
-  // `watch`: further settings of that name.
+  // `settings`: further ones.
   explicit WatchedNode(std::filesystem::path drive, FdStore* manager = nullptr,
-                       nlohmann::json watch = nlohmann::json::object());
+                       const nlohmann::json& settings = nlohmann::json::object());
 
   // Each returns once the program serves; a former one must have ended.
   void start_daemon();
