@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/mark_queue.h"
@@ -34,7 +37,10 @@ inline std::vector<std::string> split(const std::string& paths) {
 class FakeDaemon {
  public:
   peer::MarkReply respond(const MarkBatch& batch) {
+    if (const auto call = std::exchange(meanwhile, nullptr)) call();
+    const auto instead = intercept ? intercept(batch) : std::nullopt;
     const std::lock_guard lock(mutex_);
+    if (instead) return *instead;
     ++requests;
     if (failures > 0) {
       --failures;
@@ -54,6 +60,8 @@ class FakeDaemon {
     return {.is_acknowledged = true, .marked = paths.size(), .cycle = 7};
   }
 
+  std::function<void()> meanwhile;                                            // during the next request
+  std::function<std::optional<peer::MarkReply>(const MarkBatch&)> intercept;  // responds, if it does
   int failures = 0;
   bool denies = false;
   int requests = 0;
@@ -76,9 +84,11 @@ class MarkQueueTest : public testing::Test {
   }
 
   MarkQueue make_queue(Spool* spool = nullptr) {
+    return make_queue({.batch_bytes_max = 40, .held_bytes_max = 100, .spool = spool});
+  }
+  MarkQueue make_queue(QueueOptions options) {
     return MarkQueue(
-        {.batch_bytes_max = 40, .held_bytes_max = 100, .spool = spool},
-        [this](const MarkBatch& batch, Deadline) { return daemon_.respond(batch); },
+        options, [this](const MarkBatch& batch, Deadline) { return daemon_.respond(batch); },
         [this](const std::string& problem) { refusals_.push_back(problem); });
   }
 

@@ -105,14 +105,12 @@ TEST_F(MarkQueueTest, RefusedPaths_AreLeftOut_AndToldOnce) {
 // A path that is refused does not stand for another one that is not acknowledged.
 TEST_F(MarkQueueTest, RefusedPath_SettlesNoOther) {
   int requests = 0;
-  MarkQueue queue(
-      {},
-      [&](const MarkBatch& batch, Deadline) {
-        if (++requests == 2) return peer::MarkReply{.problem = "it is down", .may_retry = true};
-        if (requests == 3) throw std::bad_alloc();  // before its second attempt
-        return daemon_.respond(batch);
-      },
-      [](const std::string&) {});
+  daemon_.intercept = [&](const MarkBatch&) -> std::optional<peer::MarkReply> {
+    if (++requests == 2) return peer::MarkReply{.problem = "it is down", .may_retry = true};
+    if (requests == 3) throw std::bad_alloc();  // before its second attempt
+    return std::nullopt;
+  };
+  auto queue = make_queue();
   for (const char* path : {"a", "bad"}) queue.add(MarkKind::dir, path, past);
   EXPECT_THROW(queue.flush(never), std::bad_alloc);
   EXPECT_EQ(queue.figures().held, 1U);
@@ -131,7 +129,7 @@ TEST_F(MarkQueueTest, DaemonWithASmallerLimit_GetsSmallerRequests) {
 // Few requests are refused, and all of the room is used again once the limit is higher.
 TEST_F(MarkQueueTest, RequestsFollowTheLimitOfTheDaemon) {
   daemon_.bytes_max = 20'000;
-  MarkQueue queue({}, [this](const MarkBatch& batch, Deadline) { return daemon_.respond(batch); }, {});
+  auto queue = make_queue(QueueOptions());
   const auto send_all = [&] {
     for (int i = 0; i < 60'000; ++i) queue.add(MarkKind::dir, std::to_string(i), past);
     EXPECT_EQ(queue.flush(never), Outcome::done);
@@ -158,7 +156,7 @@ TEST_F(MarkQueueTest, PathThatIsTooLargeByItself_IsDenied) {
 TEST_F(MarkQueueTest, RequestThatTakesTooLong_IsRepeatedInSmallerOnes) {
   constexpr std::size_t in_time = 5'000;
   daemon_.bytes_in_time = in_time;
-  MarkQueue queue({}, [this](const MarkBatch& batch, Deadline) { return daemon_.respond(batch); }, {});
+  auto queue = make_queue(QueueOptions());
   for (int i = 0; i < 10'000; ++i) queue.add(MarkKind::dir, std::to_string(i), past);
   EXPECT_EQ(queue.flush(never), Outcome::done);
   EXPECT_EQ(marked().size(), 10'000U);
@@ -166,14 +164,11 @@ TEST_F(MarkQueueTest, RequestThatTakesTooLong_IsRepeatedInSmallerOnes) {
 
 TEST_F(MarkQueueTest, AcknowledgementOfAnotherNumber_IsNone) {
   int requests = 0;
-  MarkQueue queue(
-      {},
-      [&](const MarkBatch& batch, Deadline) {
-        auto reply = daemon_.respond(batch);
-        if (++requests == 1) reply.marked = 2;
-        return reply;
-      },
-      [](const std::string&) {});
+  daemon_.intercept = [&](const MarkBatch&) -> std::optional<peer::MarkReply> {
+    if (++requests > 1) return std::nullopt;
+    return peer::MarkReply{.is_acknowledged = true, .marked = 2};
+  };
+  auto queue = make_queue();
   queue.add(MarkKind::dir, "a", past);
   EXPECT_EQ(queue.flush(never), Outcome::done);
   EXPECT_EQ(requests, 2);
@@ -199,34 +194,23 @@ TEST_F(MarkQueueTest, DeniedRequest_EndsTheFlush_AndKeepsTheMarks) {
 }
 
 TEST_F(MarkQueueTest, Exception_LosesNothing_AndTheNextFlushSends) {
-  bool throws = true;
-  MarkQueue queue(
-      {},
-      [&](const MarkBatch& batch, Deadline) {
-        auto reply = daemon_.respond(batch);
-        if (!reply.refused && throws) throw std::bad_alloc();
-        return reply;
-      },
-      [](const std::string&) {});
+  daemon_.intercept = [](const MarkBatch& batch) -> std::optional<peer::MarkReply> {
+    if (!batch.paths.starts_with("bad")) throw std::bad_alloc();
+    return std::nullopt;
+  };
+  auto queue = make_queue();
   for (const char* path : {"bad", "a"}) queue.add(MarkKind::dir, path, past);
   EXPECT_THROW(queue.flush(never), std::bad_alloc);
   EXPECT_EQ(queue.figures().held, 1U);
-  throws = false;
+  daemon_.intercept = nullptr;
   EXPECT_EQ(queue.flush(never), Outcome::refused);
   EXPECT_THAT(marked(), ElementsAre("a"));
 }
 
 // What is added while a batch is being sent is not in it.
 TEST_F(MarkQueueTest, MarksAddedDuringARequest_AreSentByTheNext) {
-  std::function<void()> meanwhile;
-  MarkQueue queue(
-      {},
-      [&](const MarkBatch& batch, Deadline) {
-        if (const auto call = std::exchange(meanwhile, nullptr)) call();
-        return daemon_.respond(batch);
-      },
-      [](const std::string&) {});
-  meanwhile = [&] { EXPECT_EQ(queue.add(MarkKind::dir, "b", past), Outcome::done); };
+  auto queue = make_queue();
+  daemon_.meanwhile = [&] { EXPECT_EQ(queue.add(MarkKind::dir, "b", past), Outcome::done); };
   queue.add(MarkKind::dir, "a", past);
   EXPECT_EQ(queue.flush(never), Outcome::done);
   EXPECT_EQ(queue.figures().held, 1U);
@@ -273,13 +257,11 @@ TEST_F(MarkQueueTest, ThreadWhosePathIsRefused_IsTold_AfterAnotherThreadWas) {
 TEST_F(MarkQueueTest, BatchOfRefusedPaths_IsSentInSmallParts) {
   constexpr int count = support::is_sanitized ? 1'000 : 5'000;
   std::uint64_t sent_bytes = 0;
-  MarkQueue queue(
-      {},
-      [&](const MarkBatch& batch, Deadline) {
-        sent_bytes += batch.paths.size();
-        return daemon_.respond(batch);
-      },
-      [](const std::string&) {});
+  daemon_.intercept = [&](const MarkBatch& batch) -> std::optional<peer::MarkReply> {
+    sent_bytes += batch.paths.size();
+    return std::nullopt;
+  };
+  auto queue = make_queue(QueueOptions());
   for (int i = 0; i < count; ++i) queue.add(MarkKind::dir, "bad", past);
   queue.add(MarkKind::dir, "good", past);
   EXPECT_EQ(queue.flush(never), Outcome::refused);
