@@ -2,15 +2,149 @@
 // drive only for a gap that spoor-watch has reported. SPOOR_KILL_ROUNDS sets how often.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
 
+#include "tests/support/random.h"
 #include "tests/support/sanitizer.h"
-#include "tests/watch/load_fixture.h"
+#include "tests/watch/tree_snapshot.h"
+#include "tests/watch/watch_fixture.h"
 
 namespace spoor::watch {
 namespace {
+
+namespace fs = std::filesystem;
+
+// Few names, so that most operations meet what earlier ones left. Many directories, so that a change that was
+// missed is not found by the mark of a later one.
+constexpr std::uint64_t directory_names = 20;
+constexpr std::uint64_t file_names = 10;
+// Some thousand operations a second: they must not fill the machine that the daemons run on.
+constexpr std::chrono::microseconds pause{200};
+
+// A writer that creates, writes, renames and removes files and directories below one directory without pause,
+// and records each operation. start() and stop() alternate.
+class TreeLoad {
+ public:
+  TreeLoad(support::Random& random, fs::path top) : random_(random), top_(std::move(top)) {
+    for (std::uint64_t one = 0; one < directory_names; ++one) {
+      for (std::uint64_t two = 0; two < directory_names; ++two)
+        fs::create_directories(top_ / ("d" + std::to_string(one)) / ("d" + std::to_string(two)));
+    }
+  }
+  TreeLoad(const TreeLoad&) = delete;
+  TreeLoad& operator=(const TreeLoad&) = delete;
+  ~TreeLoad() { stop(); }
+
+  void start() {
+    writer_ = std::jthread([this, random = random_.fork()](const std::stop_token& stop) mutable {
+      while (!stop.stop_requested()) {
+        change(random);
+        std::this_thread::sleep_for(pause);
+      }
+    });
+  }
+
+  void stop() {
+    writer_.request_stop();
+    if (writer_.joinable()) writer_.join();
+  }
+
+  // Waits until it has done so many operations more. Only while it runs.
+  void wait_for_more(std::size_t operations) {
+    std::unique_lock lock(mutex_);
+    const std::size_t wanted = operations_.size() + operations;
+    changed_.wait(lock, [&] { return operations_.size() >= wanted; });
+  }
+
+  // The latest operations on a path that contains `path`, for messages.
+  std::string operations_on(const std::string& path) const {
+    constexpr std::size_t lines_max = 20;
+    const std::scoped_lock lock(mutex_);
+    std::string found;
+    std::size_t lines = 0;
+    for (auto each = operations_.rbegin(); each != operations_.rend() && lines < lines_max; ++each) {
+      if (each->find(path) == std::string::npos) continue;
+      found.insert(0, std::to_string(operations_.rend() - each) + ": " + *each + '\n');
+      ++lines;
+    }
+    return found;
+  }
+
+  std::size_t count() const {
+    const std::scoped_lock lock(mutex_);
+    return operations_.size();
+  }
+
+ private:
+  static std::string directory_name(support::Random& random) {
+    return "d" + std::to_string(random.below(directory_names));
+  }
+  static std::string file_name(support::Random& random) {
+    return "f" + std::to_string(random.below(file_names));
+  }
+
+  fs::path some_directory(support::Random& random) const {
+    fs::path directory = top_;
+    while (!random.one_in(6)) {
+      const fs::path below = directory / directory_name(random);
+      if (!fs::is_directory(below)) break;
+      directory = below;
+    }
+    return directory;
+  }
+
+  void change(support::Random& random) {
+    const auto some_path = [&] {
+      return some_directory(random) / (random.one_in(4) ? directory_name(random) : file_name(random));
+    };
+    const std::uint64_t kind = random.below(8);
+    std::error_code failed;
+    if (kind == 0) {
+      const fs::path path = some_directory(random) / directory_name(random);
+      fs::create_directory(path, failed);
+      record("mkdir " + path.native());
+    } else if (kind == 1) {
+      const fs::path from = some_path();
+      const fs::path to = some_path();
+      fs::rename(from, to, failed);
+      if (!failed) record("rename " + from.native() + " to " + to.native());
+    } else if (kind < 4) {
+      const fs::path path = some_path();
+      // Mostly a file or an empty directory: most directories have to last.
+      const bool is_removed = random.one_in(20) ? fs::remove_all(path, failed) > 0 : fs::remove(path, failed);
+      if (is_removed) record("remove " + path.native());
+    } else {
+      const fs::path path = some_directory(random) / file_name(random);
+      std::ofstream(path, random.one_in(2) ? std::ios::trunc : std::ios::app)
+          << random.letters(random.below(500));
+      record("write " + path.native());
+    }
+  }
+
+  void record(const std::string& operation) {
+    const std::scoped_lock lock(mutex_);
+    operations_.push_back(operation);
+    changed_.notify_all();
+  }
+
+  support::Random& random_;
+  const fs::path top_;
+  mutable std::mutex mutex_;  // of the operations
+  std::condition_variable changed_;
+  std::vector<std::string> operations_;
+  std::jthread writer_;
+};
 
 std::size_t kill_rounds() {
   const char* const given = std::getenv("SPOOR_KILL_ROUNDS");
@@ -20,9 +154,35 @@ std::size_t kill_rounds() {
 
 enum class Killed { daemon, watch, both };
 
-class KillTest : public LoadTest {
+class KillTest : public WatchTest {
  protected:
   void SetUp() override { mount(FileSystem::ext4); }
+  // Ends before the drive is unmounted.
+  void TearDown() override { load_.reset(); }
+
+  void start_load(support::Random& random, FdStore* manager = nullptr) {
+    load_ = std::make_unique<TreeLoad>(random, disk().path() / "load");
+    start(disk().path(), manager);
+    before_ = take_snapshot(disk().path());
+  }
+
+  TreeLoad& load() { return *load_; }
+
+  // Stops the load, scans, and expects the true totals and the whole change feed. The
+  // load stays stopped.
+  void expect_nothing_lost() {
+    load().stop();
+    const auto since = last_scan_["scan"].get<std::uint64_t>();
+    expect_truth();
+    const TreeSnapshot after = take_snapshot(disk().path());
+    const auto listed = node().changes_since(since);
+    for (const std::string& path : changed_directories(before_, after)) {
+      EXPECT_TRUE(listed.contains(path)) << "not in the feed: '" << path << "'\n"
+                                         << load().operations_on(path);
+    }
+    if (HasFailure()) print_differences(after);
+    before_ = after;
+  }
 
   static Killed choose(support::Random& random) {
     static const std::vector<Killed> all{Killed::daemon, Killed::watch, Killed::both};
@@ -46,6 +206,19 @@ class KillTest : public LoadTest {
     std::cout << "[ FIGURES  ] " << rounds << " kills, " << gaps << " gaps, " << load().count()
               << " operations" << std::endl;
   }
+
+ private:
+  void print_differences(const TreeSnapshot& tree) {
+    const auto usage = node().directory_usage();
+    for (const auto& [path, totals] : directory_totals(tree)) {
+      const auto found = usage.find(path);
+      if (found != usage.end() && found->second == totals) continue;
+      ADD_FAILURE() << "'" << path << "' has " << totals << '\n' << load().operations_on(path);
+    }
+  }
+
+  std::unique_ptr<TreeLoad> load_;
+  TreeSnapshot before_;
 };
 
 TEST_F(KillTest, KillsUnderLoad_LoseNoChange) {
