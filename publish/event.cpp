@@ -123,21 +123,8 @@ std::string digest(std::string_view bytes) {
 }
 
 const char* name_of(Event::Kind kind) {
-  switch (kind) {
-    case Event::Kind::created:
-      return "new";
-    case Event::Kind::changed:
-      return "changed";
-    case Event::Kind::replaced:
-      return "replaced";
-    case Event::Kind::deleted:
-      return "deleted";
-    case Event::Kind::reset:
-      return "reset";
-    case Event::Kind::scan:
-      break;
-  }
-  return "scan";
+  constexpr std::array names = {"new", "changed", "replaced", "deleted", "reset", "scan"};
+  return names.at(static_cast<std::size_t>(kind));
 }
 
 Event make_event(const Source& source, const scanner::FeedEntry& entry, const std::string& start_over_id) {

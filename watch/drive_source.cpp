@@ -132,10 +132,45 @@ class DriveSource final : public EventSource {
       : EventSource(options.cache_bytes_max), options_(std::move(options)) {}
 
   // Whether the service manager keeps it over a restart: `is_kept`.
-  base::Result<> open(bool is_kept);
-  bool resume(FanotifyGroup kept);
+  base::Result<> open(bool is_kept) {
+    if (auto checked = check_identity(options_); !checked) return checked.error();
+    const auto status = open_root();
+    if (!status) return status.error();
+    auto group = FanotifyGroup::open(root_->get(), options_.drive);
+    const auto checked = check_handles();
+    leave();
+    if (!group) return group.error();
+    if (!checked) return checked.error();
+    group_.emplace(*std::move(group));
+    if (is_kept) group_->keep(options_.drive);
+    note_ = {options_.drive, status->st_dev, status->st_ino, {}};
+    // The path may lead elsewhere by now.
+    auto entered = enter();
+    leave();
+    return entered;
+  }
 
-  base::Result<> enter() override;
+  bool resume(FanotifyGroup kept) {
+    const auto note = kept.settled();
+    group_.emplace(std::move(kept));
+    if (note) note_ = *note;
+    const bool is_same = note && note->drive == options_.drive && enter();
+    leave();
+    if (!is_same) discard();
+    return is_same;
+  }
+
+  base::Result<> enter() override {
+    const auto status = open_root();
+    if (!status) return status.error();
+    const bool is_same = status->st_dev == note_.device && status->st_ino == note_.inode;
+    if (is_same && group_->is_watching()) return {};
+    leave();
+    return base::Error(
+        std::make_error_code(std::errc::no_such_device),
+        fmt::format("{} was unmounted, mounted or replaced", base::printable(options_.drive.native())));
+  }
+
   void leave() override {
     root_.reset();
     directory_.reset();
@@ -149,16 +184,100 @@ class DriveSource final : public EventSource {
   const peer::DriveGap& settled() const override { return note_.gap; }
   void discard() override { group_->discard(); }
   int descriptor() const override { return group_->descriptor(); }
-  std::vector<std::string> own_directories() const override;
 
-  base::Result<std::optional<Place>> resolve(const DirectoryHandle& handle) override;
-  base::Result<std::optional<Place>> resolve(const EntryName& entry, const FileHandle& file) override;
+  std::vector<std::string> own_directories() const override {
+    std::vector<std::string> own = {tracker::spoor_directory("").native()};
+    std::error_code unknown;
+    const std::filesystem::path data_dir = std::filesystem::weakly_canonical(options_.data_dir, unknown);
+    const std::filesystem::path relative = data_dir.lexically_relative(real_path_);
+    if (!unknown && !relative.empty() && relative != "." && *relative.begin() != "..")
+      own.push_back(relative.native());
+    return own;
+  }
+
+  base::Result<std::optional<Place>> resolve(const DirectoryHandle& handle) override {
+    const base::Descriptor directory = open_handle(root_->get(), handle, O_DIRECTORY);
+    const auto status = status_of(directory);
+    if (!status) return status.error();
+    if (!*status) return std::optional<Place>();
+    auto place = place_of(directory.get());
+    if (!place) return place.error();
+    return place_at(*std::move(place));
+  }
+
+  base::Result<std::optional<Place>> resolve(const EntryName& entry, const FileHandle& file) override {
+    constexpr int attempts_max = 16;  // it may be renamed meanwhile
+    if (!entry.name.empty() && leads_to(entry, file)) return std::optional<Place>();
+    const base::Descriptor opened = open_handle(root_->get(), file, O_NOFOLLOW);
+    for (int attempt = 1; attempt <= attempts_max; ++attempt) {
+      const auto status = status_of(opened);
+      if (!status) return status.error();
+      if (!*status) return std::optional<Place>();
+      // A name that the kernel knows: it may be gone.
+      auto path = path_of(opened.get());
+      struct stat named{};
+      if (path && ::lstat(path->c_str(), &named) == 0 && named.st_dev == (*status)->st_dev &&
+          named.st_ino == (*status)->st_ino)
+        return place_at({*std::move(path)});
+    }
+    return base::Error(std::make_error_code(std::errc::no_such_file_or_directory),
+                       "a file was written to without a name, and the kernel does not know where it is");
+  }
 
  private:
-  base::Result<struct stat> open_root();
-  base::Result<> check_handles();
-  bool leads_to(const EntryName& entry, const FileHandle& file);
-  base::Result<std::optional<Place>> place_at(Place real) const;
+  base::Result<struct stat> open_root() {
+    base::Descriptor root(::open(options_.drive.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    struct stat status{};
+    if (root.get() < 0 || ::fstat(root.get(), &status) != 0)
+      return base::system_error(errno,
+                                fmt::format("cannot open {}", base::printable(options_.drive.native())));
+    auto path = path_of(root.get());
+    if (!path) return path.error();
+    // A directory above the drive was renamed, which may be outside of its file system.
+    if (real_path_ != *path) forget();
+    real_path_ = *std::move(path);
+    root_.emplace(std::move(root));
+    return status;
+  }
+
+  // Whether handles can be resolved: tries that of the drive itself.
+  base::Result<> check_handles() {
+    const auto own = handle_of(root_->get(), "");
+    if (!own)
+      return base::system_error(errno,
+                                fmt::format("{} has no handle", base::printable(options_.drive.native())));
+    const auto resolved = resolve(*own);
+    if (resolved && *resolved) return {};
+    if (resolved)
+      return base::Error(
+          std::make_error_code(std::errc::not_supported),
+          fmt::format("the handle of {} does not lead to it", base::printable(options_.drive.native())));
+    base::Error failed = resolved.error();
+    if (failed.code == std::errc::operation_not_permitted)
+      failed.message += "; it needs the capability CAP_DAC_READ_SEARCH (see spoor-watch.service)";
+    return failed;
+  }
+
+  // Whether the entry is still the file.
+  bool leads_to(const EntryName& entry, const FileHandle& file) {
+    if (!directory_ || directory_->first != entry.directory)
+      directory_.emplace(entry.directory, open_handle(root_->get(), entry.directory, O_DIRECTORY));
+    return handle_of(directory_->second.get(), entry.name) == file;
+  }
+
+  // The place of a path, as the kernel shows it.
+  base::Result<std::optional<Place>> place_at(Place real) const {
+    if (auto path = below(real.path, real_path_)) {
+      // The kernel appends " (deleted)" to the path of a directory that is gone.
+      const bool is_gone = path->size() - (path->rfind('/') + 1) > tracker::component_bytes_max;
+      if (is_gone) return std::optional<Place>();
+      return std::optional(Place{*std::move(path), real.is_only_ancestor});
+    }
+    const auto top = path_of(root_->get());
+    if (top && *top == real_path_) return std::optional<Place>();
+    return base::Error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                       "a directory above the drive was renamed");
+  }
 
   const DriveSourceOptions options_;
   std::optional<base::Descriptor> root_;  // the drive's top, between enter() and leave()
@@ -167,137 +286,6 @@ class DriveSource final : public EventSource {
   std::optional<FanotifyGroup> group_;
   GroupNote note_;
 };
-
-base::Result<> DriveSource::open(bool is_kept) {
-  if (auto checked = check_identity(options_); !checked) return checked.error();
-  const auto status = open_root();
-  if (!status) return status.error();
-  auto group = FanotifyGroup::open(root_->get(), options_.drive);
-  const auto checked = check_handles();
-  leave();
-  if (!group) return group.error();
-  if (!checked) return checked.error();
-  group_.emplace(*std::move(group));
-  if (is_kept) group_->keep(options_.drive);
-  note_ = {options_.drive, status->st_dev, status->st_ino, {}};
-  // The path may lead elsewhere by now.
-  auto entered = enter();
-  leave();
-  return entered;
-}
-
-bool DriveSource::resume(FanotifyGroup kept) {
-  const auto note = kept.settled();
-  group_.emplace(std::move(kept));
-  if (note) note_ = *note;
-  const bool is_same = note && note->drive == options_.drive && enter();
-  leave();
-  if (!is_same) discard();
-  return is_same;
-}
-
-base::Result<> DriveSource::enter() {
-  const auto status = open_root();
-  if (!status) return status.error();
-  const bool is_same = status->st_dev == note_.device && status->st_ino == note_.inode;
-  if (is_same && group_->is_watching()) return {};
-  leave();
-  return base::Error(
-      std::make_error_code(std::errc::no_such_device),
-      fmt::format("{} was unmounted, mounted or replaced", base::printable(options_.drive.native())));
-}
-
-base::Result<struct stat> DriveSource::open_root() {
-  base::Descriptor root(::open(options_.drive.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  struct stat status{};
-  if (root.get() < 0 || ::fstat(root.get(), &status) != 0)
-    return base::system_error(errno, fmt::format("cannot open {}", base::printable(options_.drive.native())));
-  auto path = path_of(root.get());
-  if (!path) return path.error();
-  // A directory above the drive was renamed, which may be outside of its file system.
-  if (real_path_ != *path) forget();
-  real_path_ = *std::move(path);
-  root_.emplace(std::move(root));
-  return status;
-}
-
-std::vector<std::string> DriveSource::own_directories() const {
-  std::vector<std::string> own = {tracker::spoor_directory("").native()};
-  std::error_code unknown;
-  const std::filesystem::path data_dir = std::filesystem::weakly_canonical(options_.data_dir, unknown);
-  const std::filesystem::path relative = data_dir.lexically_relative(real_path_);
-  if (!unknown && !relative.empty() && relative != "." && *relative.begin() != "..")
-    own.push_back(relative.native());
-  return own;
-}
-
-base::Result<std::optional<Place>> DriveSource::resolve(const DirectoryHandle& handle) {
-  const base::Descriptor directory = open_handle(root_->get(), handle, O_DIRECTORY);
-  const auto status = status_of(directory);
-  if (!status) return status.error();
-  if (!*status) return std::optional<Place>();
-  auto place = place_of(directory.get());
-  if (!place) return place.error();
-  return place_at(*std::move(place));
-}
-
-// The place of a path, as the kernel shows it.
-base::Result<std::optional<Place>> DriveSource::place_at(Place real) const {
-  if (auto path = below(real.path, real_path_)) {
-    // The kernel appends " (deleted)" to the path of a directory that is gone.
-    const bool is_gone = path->size() - (path->rfind('/') + 1) > tracker::component_bytes_max;
-    if (is_gone) return std::optional<Place>();
-    return std::optional(Place{*std::move(path), real.is_only_ancestor});
-  }
-  const auto top = path_of(root_->get());
-  if (top && *top == real_path_) return std::optional<Place>();
-  return base::Error(std::make_error_code(std::errc::resource_unavailable_try_again),
-                     "a directory above the drive was renamed");
-}
-
-base::Result<std::optional<Place>> DriveSource::resolve(const EntryName& entry, const FileHandle& file) {
-  constexpr int attempts_max = 16;  // it may be renamed meanwhile
-  if (!entry.name.empty() && leads_to(entry, file)) return std::optional<Place>();
-  const base::Descriptor opened = open_handle(root_->get(), file, O_NOFOLLOW);
-  for (int attempt = 1; attempt <= attempts_max; ++attempt) {
-    const auto status = status_of(opened);
-    if (!status) return status.error();
-    if (!*status) return std::optional<Place>();
-    // A name that the kernel knows: it may be gone.
-    auto path = path_of(opened.get());
-    struct stat named{};
-    if (path && ::lstat(path->c_str(), &named) == 0 && named.st_dev == (*status)->st_dev &&
-        named.st_ino == (*status)->st_ino)
-      return place_at({*std::move(path)});
-  }
-  return base::Error(std::make_error_code(std::errc::no_such_file_or_directory),
-                     "a file was written to without a name, and the kernel does not know where it is");
-}
-
-// Whether the entry is still the file.
-bool DriveSource::leads_to(const EntryName& entry, const FileHandle& file) {
-  if (!directory_ || directory_->first != entry.directory)
-    directory_.emplace(entry.directory, open_handle(root_->get(), entry.directory, O_DIRECTORY));
-  return handle_of(directory_->second.get(), entry.name) == file;
-}
-
-// Whether handles can be resolved: tries that of the drive itself.
-base::Result<> DriveSource::check_handles() {
-  const auto own = handle_of(root_->get(), "");
-  if (!own)
-    return base::system_error(errno,
-                              fmt::format("{} has no handle", base::printable(options_.drive.native())));
-  const auto resolved = resolve(*own);
-  if (resolved && *resolved) return {};
-  if (resolved)
-    return base::Error(
-        std::make_error_code(std::errc::not_supported),
-        fmt::format("the handle of {} does not lead to it", base::printable(options_.drive.native())));
-  base::Error failed = resolved.error();
-  if (failed.code == std::errc::operation_not_permitted)
-    failed.message += "; it needs the capability CAP_DAC_READ_SEARCH (see spoor-watch.service)";
-  return failed;
-}
 
 }  // namespace
 

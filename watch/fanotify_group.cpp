@@ -201,19 +201,6 @@ bool write_note(int descriptor, const std::string& bytes) {
          ::pwrite(descriptor, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
 }
 
-// The descriptors that were passed, by their name; the strings of the names are freed.
-std::multimap<std::string, int> passed_descriptors() {
-  char** names = nullptr;
-  const int count = ::sd_listen_fds_with_names(1, &names);
-  std::multimap<std::string, int> passed;
-  for (int i = 0; i < count; ++i) {
-    passed.emplace(names[i], SD_LISTEN_FDS_START + i);
-    std::free(names[i]);  // NOLINT(cppcoreguidelines-no-malloc): allocated by libsystemd
-  }
-  std::free(static_cast<void*>(names));  // NOLINT(cppcoreguidelines-no-malloc): the same
-  return passed;
-}
-
 }  // namespace
 
 base::Result<std::vector<KernelEvent>> decode_kernel_events(std::span<const std::byte> bytes) {
@@ -247,19 +234,19 @@ base::Result<FanotifyGroup> FanotifyGroup::open(int directory, const std::filesy
 }
 
 std::vector<FanotifyGroup> FanotifyGroup::take_passed() {
-  std::vector<FanotifyGroup> kept;
-  const auto passed = passed_descriptors();
-  for (auto first = passed.begin(); first != passed.end();) {
-    const auto last = passed.upper_bound(first->first);
-    int group = -1;
-    int note = -1;
-    for (auto each = first; each != last; ++each) {
-      int& place = is_note(each->second) ? note : group;
-      const base::Descriptor further(std::exchange(place, each->second));  // closed
-    }
-    kept.push_back(FanotifyGroup(base::Descriptor(group), base::Descriptor(note), first->first));
-    first = last;
+  char** names = nullptr;
+  const int count = ::sd_listen_fds_with_names(1, &names);
+  std::map<std::string, std::pair<int, int>> passed;  // the group and the note of each name
+  for (int i = 0; i < count; ++i) {
+    auto& [group, note] = passed.try_emplace(names[i], -1, -1).first->second;
+    const int descriptor = SD_LISTEN_FDS_START + i;
+    const base::Descriptor further(std::exchange(is_note(descriptor) ? note : group, descriptor));  // closed
+    std::free(names[i]);  // NOLINT(cppcoreguidelines-no-malloc): allocated by libsystemd
   }
+  std::free(static_cast<void*>(names));  // NOLINT(cppcoreguidelines-no-malloc): the same
+  std::vector<FanotifyGroup> kept;
+  for (const auto& [name, both] : passed)
+    kept.push_back(FanotifyGroup(base::Descriptor(both.first), base::Descriptor(both.second), name));
   return kept;
 }
 

@@ -96,17 +96,15 @@ TEST_F(DaemonSocketTest, Connection_ServesSeveralRequests) {
   EXPECT_EQ(request().value().status, 200U);
 }
 
+// By the daemon without a word, or after it has said so.
 TEST_F(DaemonSocketTest, ClosedConnection_IsMadeAnew) {
-  const PlayedServer server(path_, {{ok}, {ok}});
-  EXPECT_TRUE(request());
-  EXPECT_TRUE(request());
-}
-
-TEST_F(DaemonSocketTest, ConnectionClose_IsRespected) {
-  const std::string last = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-  const PlayedServer server(path_, {{last}, {last}});
-  EXPECT_TRUE(request());
-  EXPECT_TRUE(request());
+  for (const std::string& response :
+       {ok, std::string("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")}) {
+    const PlayedServer server(path_, {{response}, {response}});
+    EXPECT_TRUE(request());
+    EXPECT_TRUE(request());
+    ::unlink(path_.c_str());
+  }
 }
 
 TEST_F(DaemonSocketTest, ChunkedResponse_OrOneThatEndsWithTheConnection_IsWhole) {
@@ -126,18 +124,18 @@ TEST_F(DaemonSocketTest, ResponseBeforeTheEndOfTheRequest_IsRead) {
 }
 
 TEST_F(DaemonSocketTest, InvalidResponses_AreErrors) {
-  EXPECT_EQ(error_after("SSH-2.0-OpenSSH\r\n\r\n").code, std::errc::protocol_error);
-  EXPECT_EQ(error_after("").code, std::errc::connection_aborted);
-  EXPECT_EQ(error_after("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{").code, std::errc::connection_aborted);
-  EXPECT_EQ(error_after("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n").code, std::errc::protocol_error);
-  EXPECT_EQ(error_after("HTTP/1.1 200 OK\r\nX: " + std::string(20'000, 'a')).code, std::errc::protocol_error);
-  EXPECT_EQ(
-      error_after("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;" + std::string(1 << 20U, 'a'))
-          .code,
-      std::errc::protocol_error)
-      << "a line without an end";
-  EXPECT_EQ(error_after("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + std::string(100'000, 'a')).code,
-            std::errc::protocol_error);
+  const std::string head = "HTTP/1.1 200 OK\r\n";
+  for (const std::string& response :
+       {std::string("SSH-2.0-OpenSSH\r\n\r\n"), head + "Content-Length: -1\r\n\r\n",
+        head + "X: " + std::string(20'000, 'a'),
+        // A line without an end.
+        head + "Transfer-Encoding: chunked\r\n\r\n1;" + std::string(1 << 20U, 'a'),
+        head + "Content-Length: 100000\r\n\r\n" + std::string(100'000, 'a'),
+        // An interim response is none.
+        "HTTP/1.1 100 Continue\r\n\r\n" + ok})
+    EXPECT_EQ(error_after(response).code, std::errc::protocol_error) << response.substr(0, 100);
+  for (const std::string& response : {std::string(), head + "Content-Length: 5\r\n\r\n{"})
+    EXPECT_EQ(error_after(response).code, std::errc::connection_aborted) << response;
 }
 
 // What comes after a response is not taken for the response to the next request.
@@ -215,10 +213,6 @@ TEST_F(DaemonSocketTest, SuccessBeforeTheEndOfTheRequest_IsNone) {
   const auto response = request(std::string(std::size_t{8} << 20U, 'a'));
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code, std::errc::protocol_error);
-}
-
-TEST_F(DaemonSocketTest, InterimResponse_IsNoResponse) {
-  EXPECT_EQ(error_after("HTTP/1.1 100 Continue\r\n\r\n" + ok).code, std::errc::protocol_error);
 }
 
 TEST_F(DaemonSocketTest, NoSocket_IsAnErrorThatNamesIt) {

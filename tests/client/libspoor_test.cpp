@@ -131,17 +131,14 @@ TEST_F(LibspoorTest, InvalidArguments_AreRefused_WithNothingMarked) {
   EXPECT_EQ(spoor_open(nullptr, nullptr), SPOOR_INVALID);
   EXPECT_EQ(stats().held, 0U);
   spoor_client* other = nullptr;
-  const spoor_options no_size{};
-  EXPECT_EQ(spoor_open(&no_size, &other), SPOOR_INVALID);
-  spoor_options relative = default_options();
-  relative.socket = "spoor.sock";
-  EXPECT_EQ(spoor_open(&relative, &other), SPOOR_INVALID);
-  spoor_options small = default_options();
-  small.buffer_max = 1;
-  EXPECT_EQ(spoor_open(&small, &other), SPOOR_INVALID);
-  spoor_options header_in_token = default_options();
-  header_in_token.token = "a\r\nX: y";
-  EXPECT_EQ(spoor_open(&header_in_token, &other), SPOOR_INVALID);
+  for (const auto& make_invalid : {+[](spoor_options& options) { options.size = 0; },
+                                   +[](spoor_options& options) { options.socket = "spoor.sock"; },
+                                   +[](spoor_options& options) { options.buffer_max = 1; },
+                                   +[](spoor_options& options) { options.token = "a\r\nX: y"; }}) {
+    spoor_options options = default_options();
+    make_invalid(options);
+    EXPECT_EQ(spoor_open(&options, &other), SPOOR_INVALID);
+  }
   spoor_options no_spool = default_options();
   no_spool.spool = "/no/such/directory";
   EXPECT_EQ(spoor_open(&no_spool, &other), SPOOR_SPOOL_FAILED);
@@ -244,7 +241,6 @@ TEST_F(LibspoorTest, Spool_OutlivesTheClient_AndIsSentByTheNext) {
     EXPECT_EQ(file.path().extension(), ".socket");
 }
 
-// Threads that mark and flush while the daemon is killed and started again.
 // Another thread of the parent may have held the client's locks.
 TEST_F(LibspoorTest, ForkedChild_IsRefused_AndTheParentGoesOn) {
   start();
@@ -285,6 +281,7 @@ TEST_F(LibspoorTest, CancelledThread_EndsItsCallFirst) {
   EXPECT_TRUE(is_dirty("a"));
 }
 
+// Threads mark and flush while the daemon is killed and started again.
 TEST_F(LibspoorTest, DaemonKilledAtRandom_LosesNoAcknowledgedMark) {
   start();
   ASSERT_EQ(open(), SPOOR_OK);

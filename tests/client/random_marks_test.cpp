@@ -12,8 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/mark_queue.h"
-#include "tests/fakes/memory_file_system.h"
+#include "tests/client/mark_queue_fixture.h"
 #include "tests/support/random.h"
 
 namespace spoor::client {
@@ -27,11 +26,7 @@ class UnreliableDaemon {
   explicit UnreliableDaemon(support::Random& random) : random_(random) {}
 
   peer::MarkReply respond(const MarkBatch& batch) {
-    std::vector<std::string> paths;
-    for (std::size_t begin = 0; begin < batch.paths.size();) {
-      paths.emplace_back(batch.paths.c_str() + begin);
-      begin += paths.back().size() + 1;
-    }
+    std::vector<std::string> paths = split(batch.paths);
     EXPECT_EQ(batch.count, paths.size());
     const bool fails = !is_healthy && random_.one_in(2);
     if (fails && random_.one_in(3)) throw std::bad_alloc();

@@ -152,22 +152,6 @@ TEST_F(PublishOutageTest, Once_PublishesWhatIsThereAndReportsFailures) {
   EXPECT_EQ(collector.batches().size(), requests) << "nothing is new";
 }
 
-TEST_F(PublishOutageTest, ConsumerForgottenInTheMiddle_StartsOverWithAReset) {
-  HttpCollector collector("batched");
-  node_.set_sinks({collector.sink()});
-  node_.start();
-  ASSERT_TRUE(collector.wait_for_events(20));
-  EXPECT_EQ(node_.stop(), 0);
-  node_.forget();
-  std::filesystem::remove_all(node_.drive() / "bucket");
-  node_.write_and_scan("other", files);
-  node_.scan({"--full"});
-  publish_all_once();
-  const auto events = collector.events();
-  EXPECT_EQ(std::ranges::count(events, Event::Kind::reset, &Event::kind), 2) << "one is that of the start";
-  expect_equal_copy(events);
-}
-
 TEST_F(PublishOutageTest, NatsWithoutStream_ReportsTheSubjectAndWorksOnceThereIsOne) {
   NatsServer server;
   node_.set_sinks({server.sink()});
