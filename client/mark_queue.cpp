@@ -17,9 +17,15 @@ constexpr std::uint64_t request_bytes_min = std::uint64_t{4} << 10U;  // but for
 
 // Calls it at the end, also at that of an exception.
 template <class Call>
-struct AtEnd {
-  const Call call;
-  ~AtEnd() { call(); }
+class AtEnd {
+ public:
+  explicit AtEnd(Call call) : call_(std::move(call)) {}
+  AtEnd(const AtEnd&) = delete;
+  AtEnd& operator=(const AtEnd&) = delete;
+  ~AtEnd() { call_(); }
+
+ private:
+  const Call call_;
 };
 
 // The first paths of the batch, of at most so many bytes; at least one.

@@ -86,9 +86,11 @@ class NatsSink final : public Sink {
     call(natsOptions_Create(&raw));
     const std::unique_ptr<natsOptions, DestroyNats> options(raw);
     std::vector<std::string> urls;
+    urls.reserve(url.servers.size());
     for (const std::string& server : url.servers)
       urls.push_back((url.is_tls ? "tls://" : "nats://") + server);
     std::vector<const char*> servers;
+    servers.reserve(urls.size());
     for (const std::string& each : urls) servers.push_back(each.c_str());
     call(natsOptions_SetServers(raw, servers.data(), static_cast<int>(servers.size())));
     call(natsOptions_SetName(raw, "spoor-publish"));

@@ -245,6 +245,7 @@ std::vector<FanotifyGroup> FanotifyGroup::take_passed() {
   }
   std::free(static_cast<void*>(names));  // NOLINT(cppcoreguidelines-no-malloc): the same
   std::vector<FanotifyGroup> kept;
+  kept.reserve(passed.size());
   for (const auto& [name, both] : passed)
     kept.push_back(FanotifyGroup(base::Descriptor(both.first), base::Descriptor(both.second), name));
   return kept;

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/watch/random_changes.h"
+#include "tests/watch/changed_tree.h"
 
 namespace spoor::watch {
 namespace {

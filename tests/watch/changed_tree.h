@@ -91,4 +91,15 @@ class ChangedTree {
   std::vector<std::unique_ptr<base::Descriptor>> held_;
 };
 
+// A random change by ordinary programs or system calls, none of which marks anything.
+struct Change {
+  std::string name;
+  std::string program;                            // which it runs, beside those of every system; may be empty
+  std::function<std::string(ChangedTree&)> make;  // returns the paths that it changed, for messages
+};
+
+std::vector<Change> shell_changes();   // cp, tar, rsync, git, sqlite3, ...
+std::vector<Change> call_changes();    // system calls, and renames of directories
+std::vector<Change> border_changes();  // across the border of a drive that is a part of a file system
+
 }  // namespace spoor::watch

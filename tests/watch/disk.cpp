@@ -4,12 +4,12 @@
 #include <sys/fanotify.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
-#include <vector>
 
 #include "tests/support/process.h"
 #include "tests/watch/eventually.h"
@@ -22,31 +22,11 @@ namespace fs = std::filesystem;
 // mkfs.xfs refuses less than 300 MB. The files are sparse.
 constexpr std::uintmax_t image_bytes = std::uintmax_t{512} << 20U;
 
-std::vector<std::string> make_command(FileSystem type) {
-  switch (type) {
-    case FileSystem::xfs:
-      return {"mkfs.xfs", "-q", "-f"};
-    case FileSystem::btrfs:
-      return {"mkfs.btrfs", "-q", "-f"};
-    default:
-      return {"mkfs.ext4", "-q", "-F", "-m", "0"};
-  }
-}
-
 }  // namespace
 
 std::string name_of(FileSystem type) {
-  switch (type) {
-    case FileSystem::ext4:
-      return "ext4";
-    case FileSystem::xfs:
-      return "xfs";
-    case FileSystem::btrfs:
-      return "btrfs";
-    case FileSystem::tmpfs:
-      return "tmpfs";
-  }
-  return {};
+  constexpr std::array names = {"ext4", "xfs", "btrfs", "tmpfs"};
+  return names.at(static_cast<std::size_t>(type));
 }
 
 Disk::Disk(FileSystem type, const fs::path& directory)
@@ -57,10 +37,9 @@ Disk::Disk(FileSystem type, const fs::path& directory)
   }
   std::ofstream(image_).close();
   fs::resize_file(image_, image_bytes);
-  auto command = make_command(type);
-  command.push_back(image_.native());
-  const auto made = support::run_command(command);
-  if (made.code != 0) throw std::runtime_error(command.front() + ": " + made.err);
+  const auto made = support::run_command(
+      {"mkfs." + name_of(type), "-q", type == FileSystem::ext4 ? "-F" : "-f", image_.native()});
+  if (made.code != 0) throw std::runtime_error(name_of(type) + ": " + made.err);
   mount();
 }
 

@@ -8,16 +8,18 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <iostream>
 #include <ostream>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/printable.h"
+#include "tests/support/process.h"
 #include "tests/support/random.h"
 #include "tests/support/sanitizer.h"
+#include "tests/watch/changed_tree.h"
 #include "tests/watch/eventually.h"
-#include "tests/watch/random_changes.h"
 #include "tests/watch/tree_snapshot.h"
 #include "tests/watch/watch_fixture.h"
 
@@ -43,6 +45,27 @@ std::string name_of(const Watched& watched) {
 }
 
 void PrintTo(const Watched& watched, std::ostream* out) { *out << name_of(watched); }
+
+bool is_installed(const std::string& program) {
+  return program.empty() || support::run_command({"sh", "-c", "command -v \"$1\"", "sh", program}).code == 0;
+}
+
+// All of them that can be made here: whose program is installed, and on such a drive. Prints the others.
+std::vector<Change> available_changes(const ChangedPlaces& places) {
+  std::vector<std::vector<Change>> sources{shell_changes(), call_changes()};
+  if (!places.beside.empty()) sources.push_back(border_changes());
+  std::vector<Change> available;
+  for (const auto& source : sources) {
+    for (const Change& change : source) {
+      if (is_installed(change.program)) {
+        available.push_back(change);
+      } else {
+        std::cout << "[ LEFT OUT ] " << change.name << ": " << change.program << " is not installed\n";
+      }
+    }
+  }
+  return available;
+}
 
 class RoundsTest : public WatchTest, public testing::WithParamInterface<Watched> {
  protected:

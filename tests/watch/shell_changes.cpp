@@ -1,5 +1,5 @@
 #include "tests/support/process.h"
-#include "tests/watch/random_changes.h"
+#include "tests/watch/changed_tree.h"
 
 namespace spoor::watch {
 namespace {
