@@ -47,28 +47,15 @@ class PosixOutputFile final : public OutputFile {
   PosixOutputFile(Descriptor fd, std::filesystem::path path) : fd_(std::move(fd)), path_(std::move(path)) {}
 
   Result<> append(std::string_view bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(fd_.get(), bytes.data(), bytes.size());
-      if (written < 0) {
-        if (errno == EINTR) continue;
-        return failed("write", path_);
-      }
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return {};
+    return write_all(bytes,
+                     [&](std::string_view rest) { return ::write(fd_.get(), rest.data(), rest.size()); });
   }
 
   Result<> write_at(std::uint64_t offset, std::string_view bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t written = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-      if (written < 0) {
-        if (errno == EINTR) continue;
-        return failed("write", path_);
-      }
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-      offset += static_cast<std::uint64_t>(written);
-    }
-    return {};
+    return write_all(bytes, [&](std::string_view rest) {
+      const std::uint64_t at = offset + (bytes.size() - rest.size());
+      return ::pwrite(fd_.get(), rest.data(), rest.size(), static_cast<off_t>(at));
+    });
   }
 
   Result<> sync() override {
@@ -82,6 +69,16 @@ class PosixOutputFile final : public OutputFile {
   }
 
  private:
+  template <class Write>
+  Result<> write_all(std::string_view rest, Write write) {
+    while (!rest.empty()) {
+      const ssize_t written = write(rest);
+      if (written < 0 && errno != EINTR) return failed("write", path_);
+      if (written > 0) rest.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return {};
+  }
+
   Descriptor fd_;
   std::filesystem::path path_;
 };

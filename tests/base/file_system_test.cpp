@@ -34,64 +34,45 @@ class FileSystemTest : public ::testing::Test {
   PosixFileSystem files_;
 };
 
-TEST_F(FileSystemTest, ListDirectory_IsSortedByName) {
-  write_plainly(directory_ / "b", "");
-  write_plainly(directory_ / ".a", "");
-  fs::create_directory(directory_ / "sub");
-  EXPECT_EQ(files_.list_directory(directory_.path()).value(), (std::vector<std::string>{".a", "b", "sub"}));
-  EXPECT_EQ(files_.list_directory(directory_ / "none").error().code, std::errc::no_such_file_or_directory);
-  EXPECT_EQ(files_.list_directory(directory_ / "b").error().code, std::errc::not_a_directory);
-}
-
-TEST_F(FileSystemTest, ReadIfThere_ReturnsNothingOnlyIfFileIsMissing) {
+TEST_F(FileSystemTest, Read_ReturnsContentWithinTheLimit) {
   EXPECT_FALSE(read_if_there(files_, file_, 100).value());
-  write_plainly(file_, "12345");
-  EXPECT_EQ(read_if_there(files_, file_, 100).value(), "12345");
-  EXPECT_EQ(read_if_there(files_, file_, 4).error().code, std::errc::file_too_large);
-}
-
-TEST_F(FileSystemTest, Read_ReturnsContentAsWritten) {
-  write_plainly(file_, std::string("a\0b\n", 4));
-  EXPECT_EQ(files_.read(file_, 100).value(), std::string("a\0b\n", 4));
-}
-
-TEST_F(FileSystemTest, ReadEmptyFile_ReturnsEmpty) {
+  const auto missing = files_.read(file_, 100);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, std::errc::no_such_file_or_directory);
+  EXPECT_NE(missing.error().message.find(file_.native()), std::string::npos) << missing.error().message;
   write_plainly(file_, "");
   EXPECT_EQ(files_.read(file_, 0).value(), "");
+  write_plainly(file_, std::string("a\0b\n", 4));
+  EXPECT_EQ(files_.read(file_, 4).value(), std::string("a\0b\n", 4));
+  EXPECT_EQ(read_if_there(files_, file_, 4).value(), std::string("a\0b\n", 4));
+  EXPECT_EQ(files_.read(file_, 3).error().code, std::errc::file_too_large);
+  EXPECT_EQ(read_if_there(files_, file_, 3).error().code, std::errc::file_too_large);
+  ASSERT_EQ(::truncate(file_.c_str(), off_t{1} << 40), 0);  // a terabyte, sparse: refused before reading
+  EXPECT_EQ(files_.read(file_, 1'000'000).error().code, std::errc::file_too_large);
 }
 
-TEST_F(FileSystemTest, ReadMissingFile_ReturnsNoSuchFileWithItsPath) {
-  const auto read = files_.read(file_, 100);
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code, std::errc::no_such_file_or_directory);
-  EXPECT_NE(read.error().message.find(file_.native()), std::string::npos) << read.error().message;
-}
-
-TEST_F(FileSystemTest, ReadBeyondSizeLimit_IsTooLarge) {
-  write_plainly(file_, "12345");
-  EXPECT_EQ(files_.read(file_, 5).value(), "12345");
-  const auto read = files_.read(file_, 4);
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code, std::errc::file_too_large);
-}
-
-TEST_F(FileSystemTest, ReadTerabyteFile_IsRefusedBeforeReading) {
-  write_plainly(file_, "");
-  ASSERT_EQ(::truncate(file_.c_str(), off_t{1} << 40), 0);  // sparse: it takes no space
-  const auto read = files_.read(file_, 1'000'000);
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code, std::errc::file_too_large);
-}
-
-TEST_F(FileSystemTest, ReadDirectory_IsRefused) {
-  const auto read = files_.read(directory_.path(), 100);
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code, std::errc::is_a_directory);
-}
-
-TEST_F(FileSystemTest, ReadFifo_IsRefusedWithoutHanging) {
+// A FIFO without a reader or writer blocks a plain open for ever.
+TEST_F(FileSystemTest, FifosDevicesAndLinks_AreRefusedWithoutHanging) {
+  EXPECT_EQ(files_.read(directory_.path(), 100).error().code, std::errc::is_a_directory);
+  EXPECT_FALSE(files_.read("/dev/zero", 100));
+  EXPECT_FALSE(files_.create("/dev/null"));
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
   EXPECT_FALSE(files_.read(file_, 100));
+  EXPECT_FALSE(files_.create(file_));
+  const int reader = ::open(file_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  EXPECT_FALSE(files_.create(file_));
+  ::close(reader);
+  // Whoever can write to the directory could otherwise have any file of the daemon's overwritten.
+  const fs::path link = directory_ / "link";
+  write_plainly(directory_ / "victim", "precious");
+  fs::create_symlink(directory_ / "victim", link);
+  EXPECT_FALSE(files_.create(link));
+  EXPECT_TRUE(files_.remove(link));
+  fs::create_symlink(directory_ / "victim", link);
+  EXPECT_TRUE(replace_file(files_, link, "new"));
+  EXPECT_EQ(read_plainly(link), "new");
+  EXPECT_EQ(read_plainly(directory_ / "victim"), "precious");
 }
 
 TEST_F(FileSystemTest, Space_HasTheTypeOfTheFileSystem) {
@@ -102,37 +83,16 @@ TEST_F(FileSystemTest, Space_HasTheTypeOfTheFileSystem) {
   EXPECT_EQ(files_.space("/proc").value().type, "0x9fa0") << "it has no name here";
 }
 
-TEST_F(FileSystemTest, ReadDevice_IsRefused) { EXPECT_FALSE(files_.read("/dev/zero", 100)); }
-
-TEST_F(FileSystemTest, CreateAppendClose_WritesFile) {
+TEST_F(FileSystemTest, AppendAndWriteAt_OverwriteAndLengthenATruncatedFile) {
+  write_plainly(file_, "old and longer than what is new");
   auto file = files_.create(file_).value();
-  ASSERT_TRUE(file->append("one "));
-  ASSERT_TRUE(file->append("two"));
-  ASSERT_TRUE(file->sync());
-  ASSERT_TRUE(file->close());
-  EXPECT_EQ(read_plainly(file_), "one two");
-}
-
-TEST_F(FileSystemTest, WriteAt_OverwritesAndLengthensFile) {
-  auto file = files_.create(file_).value();
-  ASSERT_TRUE(file->write_at(0, "12345678"));
+  ASSERT_TRUE(file->append("1234"));
+  ASSERT_TRUE(file->append("5678"));
   ASSERT_TRUE(file->write_at(2, "ab"));
   ASSERT_TRUE(file->write_at(7, "cd"));
   ASSERT_TRUE(file->sync());
+  ASSERT_TRUE(file->close());
   EXPECT_EQ(read_plainly(file_), "12ab567cd");
-}
-
-TEST_F(FileSystemTest, CreateExistingFile_TruncatesIt) {
-  write_plainly(file_, "old and long");
-  ASSERT_TRUE(files_.create(file_).value()->append("new"));
-  EXPECT_EQ(read_plainly(file_), "new");
-}
-
-TEST_F(FileSystemTest, CreatedFile_IsNotAccessibleToOthers) {
-  ASSERT_TRUE(files_.create(file_));
-  struct stat status{};
-  ASSERT_EQ(::stat(file_.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 07U, 0U);
 }
 
 TEST_F(FileSystemTest, FileAndDirectoryModes_AreIndependentOfUmask) {
@@ -171,91 +131,31 @@ TEST_F(FileSystemTest, DirectoryBelowSetgidDirectory_KeepsSetgid) {
   EXPECT_EQ(fs::status(directory_ / "folder").permissions(), fs::perms(0750) | fs::perms::set_gid);
 }
 
-TEST_F(FileSystemTest, CreateAtSymlink_IsRefused) {
-  // Whoever can write to the directory could otherwise have any file of the daemon's overwritten.
-  const fs::path victim = directory_ / "victim";
-  write_plainly(victim, "precious");
-  fs::create_symlink(victim, file_);
-  EXPECT_FALSE(files_.create(file_));
-  EXPECT_EQ(read_plainly(victim), "precious");
-}
-
-TEST_F(FileSystemTest, CreateAtFifoWithReader_IsRefused) {
-  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
-  const int reader = ::open(file_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  ASSERT_GE(reader, 0);
-  EXPECT_FALSE(files_.create(file_));
-  ::close(reader);
-}
-
-TEST_F(FileSystemTest, CreateAtFifoWithoutReader_IsRefusedWithoutHanging) {
-  // A FIFO without a reader blocks a plain open for ever: this test would hang.
-  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
-  EXPECT_FALSE(files_.create(file_));
-}
-
-TEST_F(FileSystemTest, CreateInMissingDirectory_ReturnsNoSuchFile) {
-  const auto created = files_.create(directory_ / "missing" / "file");
-  ASSERT_FALSE(created);
-  EXPECT_EQ(created.error().code, std::errc::no_such_file_or_directory);
-}
-
-TEST_F(FileSystemTest, CreateAtDevice_IsRefused) { EXPECT_FALSE(files_.create("/dev/null")); }
-
-TEST_F(FileSystemTest, Rename_ReplacesTarget) {
-  write_plainly(file_, "new");
-  write_plainly(directory_ / "target", "old");
-  ASSERT_TRUE(files_.rename(file_, directory_ / "target"));
-  EXPECT_EQ(read_plainly(directory_ / "target"), "new");
-  EXPECT_FALSE(fs::exists(file_));
-}
-
-TEST_F(FileSystemTest, Remove_DeletesFileAndReportsMissingOne) {
-  write_plainly(file_, "x");
-  EXPECT_TRUE(files_.remove(file_));
-  EXPECT_FALSE(fs::exists(file_));
-  EXPECT_EQ(files_.remove(file_).error().code, std::errc::no_such_file_or_directory);
-}
-
-TEST_F(FileSystemTest, RemoveSymlink_KeepsItsTarget) {
-  const fs::path target = directory_ / "target";
-  write_plainly(target, "kept");
-  fs::create_symlink(target, file_);
-  EXPECT_TRUE(files_.remove(file_));
-  EXPECT_EQ(read_plainly(target), "kept");
-}
-
-TEST_F(FileSystemTest, CreateExistingDirectory_Succeeds) {
-  EXPECT_TRUE(files_.create_directory(directory_ / "new"));
-  EXPECT_TRUE(files_.create_directory(directory_ / "new"));
-}
-
-TEST_F(FileSystemTest, CreateDirectory_DoesNotCreateParents) {
-  EXPECT_FALSE(files_.create_directory(directory_ / "missing" / "new"));
-  EXPECT_FALSE(fs::exists(directory_ / "missing"));
-}
-
-TEST_F(FileSystemTest, CreateDirectoryAtFile_ReturnsFileExists) {
-  write_plainly(file_, "x");
-  EXPECT_EQ(files_.create_directory(file_).error().code, std::errc::file_exists);
-}
-
-TEST_F(FileSystemTest, RemoveDirectory_RemovesOnlyEmptyDirectory) {
+TEST_F(FileSystemTest, DirectoriesAndTheirEntries_AreMadeRenamedListedAndRemoved) {
   const fs::path directory = directory_ / "new";
-  fs::create_directory(directory);
-  write_plainly(directory / "file", "x");
+  EXPECT_FALSE(files_.create_directory(directory / "below")) << "no parents";
+  EXPECT_EQ(files_.create(directory / "file").error().code, std::errc::no_such_file_or_directory);
+  EXPECT_TRUE(files_.create_directory(directory));
+  EXPECT_TRUE(files_.create_directory(directory)) << "it is there";
+  write_plainly(directory / "b", "new");
+  write_plainly(directory / "a", "old");
+  write_plainly(directory / ".c", "");
+  EXPECT_EQ(files_.list_directory(directory).value(), (std::vector<std::string>{".c", "a", "b"}));
+  EXPECT_EQ(files_.list_directory(directory / "none").error().code, std::errc::no_such_file_or_directory);
+  EXPECT_EQ(files_.list_directory(directory / "b").error().code, std::errc::not_a_directory);
+  EXPECT_EQ(files_.create_directory(directory / "b").error().code, std::errc::file_exists);
+  EXPECT_TRUE(files_.sync_directory(directory));
+  EXPECT_FALSE(files_.sync_directory(directory / "b"));
+  EXPECT_FALSE(files_.sync_directory(directory / "none"));
+  EXPECT_TRUE(files_.rename(directory / "b", directory / "a"));
+  EXPECT_EQ(read_plainly(directory / "a"), "new");
+  EXPECT_FALSE(fs::exists(directory / "b"));
   EXPECT_EQ(files_.remove_directory(directory).error().code, std::errc::directory_not_empty);
-  EXPECT_EQ(files_.remove_directory(directory / "file").error().code, std::errc::not_a_directory);
-  EXPECT_TRUE(files_.remove(directory / "file"));
+  EXPECT_EQ(files_.remove_directory(directory / "a").error().code, std::errc::not_a_directory);
+  for (const char* name : {"a", ".c"}) EXPECT_TRUE(files_.remove(directory / name));
+  EXPECT_EQ(files_.remove(directory / "a").error().code, std::errc::no_such_file_or_directory);
   EXPECT_TRUE(files_.remove_directory(directory));
   EXPECT_FALSE(fs::exists(directory));
-}
-
-TEST_F(FileSystemTest, SyncDirectory_RefusesFileAndMissingPath) {
-  write_plainly(file_, "x");
-  EXPECT_TRUE(files_.sync_directory(directory_.path()));
-  EXPECT_FALSE(files_.sync_directory(file_));
-  EXPECT_FALSE(files_.sync_directory(directory_ / "missing"));
 }
 
 TEST_F(FileSystemTest, ReplaceFile_WritesContentAndLeavesNoTemporaryFile) {
@@ -263,15 +163,6 @@ TEST_F(FileSystemTest, ReplaceFile_WritesContentAndLeavesNoTemporaryFile) {
   ASSERT_TRUE(replace_file(files_, file_, "two"));
   EXPECT_EQ(read_plainly(file_), "two");
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), fs::directory_iterator()), 1);
-}
-
-TEST_F(FileSystemTest, ReplaceFileAtSymlink_KeepsItsTarget) {
-  const fs::path target = directory_ / "target";
-  write_plainly(target, "kept");
-  fs::create_symlink(target, file_);
-  ASSERT_TRUE(replace_file(files_, file_, "new"));
-  EXPECT_EQ(read_plainly(target), "kept");
-  EXPECT_EQ(read_plainly(file_), "new");
 }
 
 TEST_F(FileSystemTest, ReplaceOpenFile_ReaderSeesOldContent) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -94,8 +95,11 @@ class World {
   explicit World(const Matrix& matrix) : matrix_(matrix), files_(std::make_unique<MemoryFileSystem>()) {
     tracker::make_directories(*files_);
     files_->reset_calls();
+    files_->is_sync_omitted = matrix.is_sync_omitted;
   }
-  World(const World& other) : matrix_(other.matrix_), files_(other.files_->clone()), oracle_(other.oracle_) {}
+  World(const World& other) : matrix_(other.matrix_), files_(other.files_->clone()), oracle_(other.oracle_) {
+    files_->is_sync_omitted = matrix_.is_sync_omitted;
+  }
   World& operator=(const World&) = delete;
 
   MemoryFileSystem& files() { return *files_; }
@@ -113,9 +117,8 @@ class World {
   std::unique_ptr<Node> start(const std::string& boot_id) {
     auto options = tracker::node_options(matrix_.durability);
     options.boot_id = boot_id;
-    view_ = matrix_.wrap ? matrix_.wrap(*files_) : nullptr;
     try {
-      return std::make_unique<Node>(view_ ? *view_ : *files_, clock_, std::move(options));
+      return std::make_unique<Node>(*files_, clock_, std::move(options));
     } catch (const std::system_error&) {
       return nullptr;
     }
@@ -166,7 +169,6 @@ class World {
 
   const Matrix& matrix_;
   std::unique_ptr<MemoryFileSystem> files_;
-  std::unique_ptr<base::FileSystem> view_;
   fakes::ManualClock clock_;
   Oracle oracle_;
 };
@@ -218,7 +220,8 @@ class Runner {
     World whole(matrix_);
     whole.run_steps("boot 1");
     const std::size_t calls = whole.files().calls();
-    for (std::size_t stop = 1; stop <= calls + 1 && !is_enough(); ++stop) crash_at(stop);
+    for (std::size_t stop = matrix_.first; stop <= calls + 1 && !is_enough(); stop += matrix_.stride)
+      crash_at(stop);
     return std::move(outcome_);
   }
 
@@ -230,8 +233,7 @@ class Runner {
     for_each_crash(matrix_.fault, cut_off, [&](const World& crashed, const std::string& fates) {
       const std::string where = fmt::format("cut before call {}, fates {}", stop, fates);
       const std::size_t calls = check(World(crashed), boot_after_first(), where);
-      if (matrix_.recovery_stride != 0 && stop % matrix_.recovery_stride == 0)
-        crash_recovery(crashed, calls, where);
+      if (matrix_.in_recovery) crash_recovery(crashed, calls, where);
     });
   }
 

@@ -4,15 +4,14 @@
 // against an oracle that knows what was acknowledged.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/file_system.h"
-#include "tests/fakes/memory_file_system.h"
 #include "tracker/storage/instance_record.h"
 
 namespace spoor::crash {
@@ -25,11 +24,13 @@ enum class Fault {
 struct Matrix {
   tracker::Durability durability = tracker::Durability::disk;
   Fault fault = Fault::power_cut;
-  std::size_t recovery_stride = 0;  // crashes in the recovery from every so many-th cut, too; 0: in none
+  // Of the cuts, every `stride`-th, beginning with this one.
+  std::size_t stride = 1;
+  std::size_t first = 1;
+  bool in_recovery = false;                     // crashes in the recovery from each of them, too
   std::optional<Fault> fault_in_recovery = {};  // the same as the first unless said otherwise
   bool until_first_violation = false;
-  // Puts something between the node and the file system; may be empty.
-  std::function<std::unique_ptr<base::FileSystem>(base::FileSystem&)> wrap = {};
+  std::function<bool(const std::filesystem::path&)> is_sync_omitted = {};  // may be empty
 };
 
 struct Outcome {

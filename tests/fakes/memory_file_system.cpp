@@ -49,7 +49,7 @@ class MemoryFileSystem::Output final : public base::OutputFile {
 
   base::Result<> sync() override {
     const std::scoped_lock lock(files_.mutex_);
-    if (auto done = begin("sync"); !done) return done;
+    if (auto done = begin("sync"); !done || files_.omits_sync(path_)) return done;
     file_->synced = file_->content;
     return {};
   }
@@ -172,7 +172,7 @@ base::Result<> MemoryFileSystem::remove_directory(const fs::path& path) {
 
 base::Result<> MemoryFileSystem::sync_file(const fs::path& path) {
   const std::scoped_lock lock(mutex_);
-  if (auto done = begin_call("sync", path); !done) return done;
+  if (auto done = begin_call("sync", path); !done || omits_sync(path)) return done;
   const Node* node = find(path);
   if (node == nullptr) return failed(ENOENT, "sync", path);
   if (node->file) node->file->synced = node->file->content;
@@ -192,7 +192,7 @@ base::Result<std::vector<std::string>> MemoryFileSystem::list_directory(const fs
 
 base::Result<> MemoryFileSystem::sync_directory(const fs::path& path) {
   const std::scoped_lock lock(mutex_);
-  if (auto done = begin_call("sync the directory", path); !done) return done;
+  if (auto done = begin_call("sync the directory", path); !done || omits_sync(path)) return done;
   const Node* node = find(path);
   if (node == nullptr) return failed(ENOENT, "sync the directory", path);
   if (node->file) return failed(ENOTDIR, "sync the directory", path);

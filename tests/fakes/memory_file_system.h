@@ -55,8 +55,8 @@ class MemoryFileSystem final : public base::FileSystem {
   std::function<void(const std::filesystem::path&)> before_create;
   std::function<void(const std::filesystem::path&)> before_append;
 
-  // An independent copy of the tree with the same unsynced changes, without the injected failures. Open files
-  // belong to the original.
+  // An independent copy of the tree with the same unsynced changes, without the injected failures and what is
+  // called. Open files belong to the original.
   std::unique_ptr<MemoryFileSystem> clone() const;
 
   // --- for the test: failures ---
@@ -77,6 +77,9 @@ class MemoryFileSystem final : public base::FileSystem {
   // That call and all later ones fail with EIO and do nothing: the power fails just before it. crash()
   // restarts the machine.
   void stop_at_call(std::size_t number);
+
+  // A sync of a file or directory for which this returns true does nothing, and succeeds; may be empty.
+  std::function<bool(const std::filesystem::path&)> is_sync_omitted;
 
   // Every call on this path or below it fails until heal(): a failing drive.
   void fail_below(const std::filesystem::path& path, int error);
@@ -137,6 +140,9 @@ class MemoryFileSystem final : public base::FileSystem {
   base::Result<> in_directory(const char* what, const std::filesystem::path& path) const;
   base::Result<> begin_call(const char* what, const std::filesystem::path& path);
   bool is_full(const std::filesystem::path& path) const;
+  bool omits_sync(const std::filesystem::path& path) const {
+    return is_sync_omitted && is_sync_omitted(path);
+  }
 
   mutable std::mutex mutex_;  // guards all members below, and the contents of the files
   Entries live_{{"/", Node{}}};

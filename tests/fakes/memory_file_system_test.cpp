@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <functional>
 
 #include "tests/support/temp_directory.h"
 
@@ -83,104 +84,120 @@ TEST_F(MemoryFileSystemTest, ErrorCodes_MatchRealFileSystem) {
   EXPECT_EQ(codes(files_, "/d"), codes(real, real_directory.path()));
 }
 
-TEST_F(MemoryFileSystemTest, UnsyncedWrite_IsReadBack) {
-  write(files_, "/d/f", "content", false);
-  EXPECT_EQ(files_.read("/d/f", 100).value(), "content");
-}
-
-TEST_F(MemoryFileSystemTest, CreateExistingFile_TruncatesIt) {
-  files_.put("/d/f", "old");
-  ASSERT_TRUE(files_.create("/d/f"));
-  EXPECT_EQ(files_.content("/d/f"), "");
-}
-
-TEST_F(MemoryFileSystemTest, AppendToClosedFile_Fails) {
-  auto file = files_.create("/d/f").value();
-  ASSERT_TRUE(file->close());
-  EXPECT_FALSE(file->append("x"));
-}
-
-TEST_F(MemoryFileSystemTest, WriteAt_MatchesRealFileSystem) {
+TEST_F(MemoryFileSystemTest, Contents_MatchRealFileSystem) {
   const support::TempDirectory real_directory;
   base::PosixFileSystem real;
-  const auto written = [](base::FileSystem& files, const std::filesystem::path& path) {
-    auto file = files.create(path).value();
+  const auto contents = [](base::FileSystem& files, const std::filesystem::path& top) {
+    std::vector<std::string> found;
+    write(files, top / "f", "unsynced", false);
+    found.push_back(files.read(top / "f", 100).value());
+    auto file = files.create(top / "f").value();
+    found.push_back(files.read(top / "f", 100).value());
     EXPECT_TRUE(file->append("1234"));
     EXPECT_TRUE(file->write_at(2, "abcd"));
     EXPECT_TRUE(file->append("5"));
     EXPECT_TRUE(file->write_at(9, "behind a hole"));
-    return files.read(path, 100).value();
+    EXPECT_TRUE(file->close());
+    EXPECT_FALSE(file->append("x")) << "it is closed";
+    found.push_back(files.read(top / "f", 100).value());
+    for (const char* name : {"b", "a"}) EXPECT_TRUE(files.create_directory(top / name));
+    write(files, top / "a" / "x", "", true);
+    for (std::string& name : files.list_directory(top).value()) found.push_back(std::move(name));
+    return found;
   };
-  EXPECT_EQ(written(files_, "/d/f"), written(real, real_directory / "f"));
-}
-
-TEST_F(MemoryFileSystemTest, NamesIn_ListsOneDirectoryOnly) {
-  files_.put("/d/b", "");
-  files_.put("/d/a/x", "");
-  EXPECT_THAT(files_.names_in("/d"), ElementsAre("a", "b"));
+  EXPECT_EQ(contents(files_, "/d"), contents(real, real_directory.path()));
+  EXPECT_THAT(files_.names_in("/d"), ElementsAre("a", "b", "f"));
 }
 
 // --- power failures ---
 
-TEST_F(MemoryFileSystemTest, FileAndDirectorySynced_SurvivesCrash) {
-  write(files_, "/d/f", "content", true);
-  ASSERT_TRUE(files_.sync_directory("/d"));
-  EXPECT_EQ(files_.crash(), 0U);
-  EXPECT_EQ(files_.content("/d/f"), "content");
-}
-
-TEST_F(MemoryFileSystemTest, SyncedFileInUnsyncedDirectory_IsLostInCrash) {
-  write(files_, "/d/f", "content", true);
-  files_.crash();
-  EXPECT_FALSE(files_.exists("/d/f"));
-}
-
-TEST_F(MemoryFileSystemTest, UnsyncedContentInSyncedDirectory_IsLostInCrash) {
-  write(files_, "/d/f", "content", false);
-  ASSERT_TRUE(files_.sync_directory("/d"));
-  files_.crash();
-  EXPECT_EQ(files_.content("/d/f"), "");
-}
-
-TEST_F(MemoryFileSystemTest, UnsyncedAppend_CanBeTornInCrash) {
-  auto file = files_.create("/d/f").value();
-  ASSERT_TRUE(file->append("safe"));
-  ASSERT_TRUE(file->sync());
-  ASSERT_TRUE(file->append("1234"));
-  ASSERT_TRUE(files_.sync_directory("/d"));
-  files_.crash(Fate::torn);
-  EXPECT_EQ(files_.content("/d/f"), std::string("safe12\0\0", 8));
-}
-
-TEST_F(MemoryFileSystemTest, UnsyncedOverwrite_CanBeTornInCrash) {
-  const auto crashed = [&](Fate fate) {
-    auto file = files_.create("/d/f").value();
-    EXPECT_TRUE(file->append("safe....."));
-    EXPECT_TRUE(file->sync());
-    EXPECT_TRUE(files_.sync_directory("/d"));
-    EXPECT_TRUE(file->write_at(4, "1234"));
-    files_.crash(fate);
-    return files_.content("/d/f");
+// What is left after a power cut: of /d/f, which held "old" durably, and of /d/new, which did not exist.
+TEST_F(MemoryFileSystemTest, Crash_LosesWhatIsNotSynced) {
+  using Files = MemoryFileSystem;
+  const auto overwrite = [](Files& files) {
+    auto file = files.create("/d/f").value();
+    ASSERT_TRUE(file->append("safe....."));
+    ASSERT_TRUE(file->sync());
+    ASSERT_TRUE(file->write_at(4, "1234"));
   };
-  EXPECT_EQ(crashed(Fate::lost), "safe.....");
-  EXPECT_EQ(crashed(Fate::torn), "safe12...");
-  EXPECT_EQ(crashed(Fate::reordered), "safe..34.");
-  EXPECT_EQ(crashed(Fate::kept), "safe1234.");
-}
-
-// Zeros that lengthen a file are not told from those that were there.
-TEST_F(MemoryFileSystemTest, UnsyncedWriteWithZerosBehind_IsTornWithinItsBytes) {
-  auto file = files_.create("/d/f").value();
-  ASSERT_TRUE(files_.sync_directory("/d"));
-  ASSERT_TRUE(file->write_at(0, std::string("1234\0\0\0\0", 8)));
-  files_.crash(Fate::reordered);
-  EXPECT_EQ(files_.content("/d/f"), std::string("\0\00034\0\0\0\0", 8));
-}
-
-TEST_F(MemoryFileSystemTest, UnsyncedFile_CanSurviveCrash) {
-  write(files_, "/d/f", "content", false);
-  files_.crash(Fate::kept);
-  EXPECT_EQ(files_.content("/d/f"), "content");
+  const auto write_new = [](bool sync, bool sync_directory) {
+    return [=](Files& files) {
+      write(files, "/d/new", "new", sync);
+      if (sync_directory) {
+        ASSERT_TRUE(files.sync_directory("/d"));
+      }
+    };
+  };
+  const auto rename_unsynced = [](Files& files) {
+    write(files, "/d/new", "new", false);
+    ASSERT_TRUE(files.rename("/d/new", "/d/f"));
+  };
+  struct Case {
+    const char* what;
+    std::function<void(Files&)> act;
+    Fate fate;
+    std::optional<std::string> old_file;
+    std::optional<std::string> new_file;
+  };
+  const std::optional<std::string> none;
+  const Case cases[] = {
+      {"all synced", write_new(true, true), Fate::lost, "old", "new"},
+      {"the directory not synced", write_new(true, false), Fate::lost, "old", none},
+      {"the content not synced", write_new(false, true), Fate::lost, "old", ""},
+      {"nothing synced, kept", write_new(false, false), Fate::kept, "old", "new"},
+      {"other directories synced",
+       [&](Files& files) {
+         write_new(true, false)(files);
+         ASSERT_TRUE(files.sync_directory("/"));
+       },
+       Fate::lost, "old", none},
+      {"an append, torn",
+       [](Files& files) {
+         auto file = files.create("/d/new").value();
+         ASSERT_TRUE(file->append("safe"));
+         ASSERT_TRUE(file->sync());
+         ASSERT_TRUE(file->append("1234"));
+         ASSERT_TRUE(files.sync_directory("/d"));
+       },
+       Fate::torn, "old", std::string("safe12\0\0", 8)},
+      {"an overwrite, lost", overwrite, Fate::lost, "safe.....", none},
+      {"an overwrite, torn", overwrite, Fate::torn, "safe12...", none},
+      {"an overwrite, reordered", overwrite, Fate::reordered, "safe..34.", none},
+      {"an overwrite, kept", overwrite, Fate::kept, "safe1234.", none},
+      // Zeros that lengthen a file are not told from those that were there.
+      {"zeros behind the bytes, reordered",
+       [](Files& files) {
+         auto file = files.create("/d/new").value();
+         ASSERT_TRUE(files.sync_directory("/d"));
+         ASSERT_TRUE(file->write_at(0, std::string("1234\0\0\0\0", 8)));
+       },
+       Fate::reordered, "old", std::string("\0\00034\0\0\0\0", 8)},
+      {"a truncation", [](Files& files) { write(files, "/d/f", "new", false); }, Fate::lost, "old", none},
+      {"a rename",
+       [](Files& files) {
+         files.put("/d/new", "new");
+         ASSERT_TRUE(files.rename("/d/new", "/d/f"));
+       },
+       Fate::lost, "old", "new"},
+      {"a rename of unsynced content, kept", rename_unsynced, Fate::kept, "new", none},
+      {"a removal", [](Files& files) { ASSERT_TRUE(files.remove("/d/f")); }, Fate::lost, "old", none},
+      {"a file open in the crash",
+       [](Files& files) {
+         auto file = files.create("/d/new").value();
+         files.crash(Fate::kept);
+         EXPECT_FALSE(file->append("from another life"));
+       },
+       Fate::kept, "old", ""},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.what);
+    Files files;
+    files.put("/d/f", "old");
+    each.act(files);
+    files.crash(each.fate);
+    EXPECT_EQ(files.content("/d/f"), each.old_file);
+    EXPECT_EQ(files.content("/d/new"), each.new_file);
+  }
 }
 
 TEST_F(MemoryFileSystemTest, CrashChooser_IsCalledForEachUnsyncedChange) {
@@ -193,24 +210,8 @@ TEST_F(MemoryFileSystemTest, CrashChooser_IsCalledForEachUnsyncedChange) {
   EXPECT_THAT(asked, ElementsAre("creation of /d/f", "content of /d/f"));
 }
 
-TEST_F(MemoryFileSystemTest, UnsyncedTruncation_CanBeUndoneInCrash) {
-  files_.put("/d/f", "old");
-  write(files_, "/d/f", "new", false);
-  files_.crash(Fate::lost);
-  EXPECT_EQ(files_.content("/d/f"), "old");
-}
-
-TEST_F(MemoryFileSystemTest, UnsyncedRename_IsUndoneInCrash) {
-  files_.put("/d/from", "new");
-  files_.put("/d/to", "old");
-  ASSERT_TRUE(files_.rename("/d/from", "/d/to"));
-  files_.crash();
-  EXPECT_EQ(files_.content("/d/from"), "new");
-  EXPECT_EQ(files_.content("/d/to"), "old");
-}
-
+// The result of a rename without a sync before it on many file systems.
 TEST_F(MemoryFileSystemTest, RenameOfUnsyncedContent_CanLoseContentInCrash) {
-  // The result of a rename without a sync before it on many file systems.
   files_.put("/d/to", "old");
   write(files_, "/d/from", "new", false);
   ASSERT_TRUE(files_.rename("/d/from", "/d/to"));
@@ -218,23 +219,13 @@ TEST_F(MemoryFileSystemTest, RenameOfUnsyncedContent_CanLoseContentInCrash) {
   EXPECT_EQ(files_.content("/d/to"), "");
 }
 
-TEST_F(MemoryFileSystemTest, UnsyncedRemove_IsUndoneInCrash) {
-  files_.put("/d/f", "content");
-  ASSERT_TRUE(files_.remove("/d/f"));
-  files_.crash();
-  EXPECT_EQ(files_.content("/d/f"), "content");
-}
-
-TEST_F(MemoryFileSystemTest, UnsyncedDirectory_LosesItsSyncedContentInCrash) {
+TEST_F(MemoryFileSystemTest, UnsyncedDirectory_IsLostOrComesBackInCrash) {
   ASSERT_TRUE(files_.create_directory("/d/new"));
   write(files_, "/d/new/f", "content", true);
   ASSERT_TRUE(files_.sync_directory("/d/new"));
   files_.crash();
   EXPECT_THAT(files_.names_in("/d"), IsEmpty());
   EXPECT_FALSE(files_.exists("/d/new/f"));
-}
-
-TEST_F(MemoryFileSystemTest, UnsyncedRemoveDirectory_IsUndoneInCrash) {
   files_.make_directory("/d/below");
   ASSERT_TRUE(files_.remove_directory("/d/below"));
   EXPECT_FALSE(files_.exists("/d/below"));
@@ -242,20 +233,13 @@ TEST_F(MemoryFileSystemTest, UnsyncedRemoveDirectory_IsUndoneInCrash) {
   EXPECT_TRUE(files_.exists("/d/below"));
 }
 
-TEST_F(MemoryFileSystemTest, SyncDirectory_LeavesOtherDirectoriesUnsynced) {
-  files_.make_directory("/e");
-  write(files_, "/e/f", "content", true);
+TEST_F(MemoryFileSystemTest, OmittedSync_SucceedsAndKeepsNothing) {
+  files_.is_sync_omitted = [](const std::filesystem::path& path) { return path.extension() == ".no"; };
+  for (const char* name : {"/d/f.no", "/d/f.yes"}) write(files_, name, "content", true);
   ASSERT_TRUE(files_.sync_directory("/d"));
-  ASSERT_TRUE(files_.sync_directory("/"));
   files_.crash();
-  EXPECT_FALSE(files_.exists("/e/f"));
-}
-
-TEST_F(MemoryFileSystemTest, FileOpenDuringCrash_IsClosed) {
-  auto file = files_.create("/d/f").value();
-  files_.crash(Fate::kept);
-  EXPECT_FALSE(file->append("from another life"));
-  EXPECT_EQ(files_.content("/d/f"), "");
+  EXPECT_EQ(files_.content("/d/f.no"), "");
+  EXPECT_EQ(files_.content("/d/f.yes"), "content");
 }
 
 // --- failures ---
@@ -266,12 +250,9 @@ TEST_F(MemoryFileSystemTest, FailCall_FailsOneCallWithoutEffect) {
   EXPECT_EQ(files_.create_directory("/d/2").error().code, std::errc::read_only_file_system);
   EXPECT_TRUE(files_.create_directory("/d/3"));
   EXPECT_THAT(files_.names_in("/d"), ElementsAre("1", "3"));
-}
-
-TEST_F(MemoryFileSystemTest, Calls_CountOpenFileOperations) {
   files_.reset_calls();
   write(files_, "/d/f", "content", true);
-  EXPECT_EQ(files_.calls(), 4U);  // create, append, sync, close
+  EXPECT_EQ(files_.calls(), 4U) << "create, append, sync, close";
 }
 
 TEST_F(MemoryFileSystemTest, StopAtCall_FailsEveryCallUntilCrash) {
@@ -294,20 +275,16 @@ TEST_F(MemoryFileSystemTest, FailBelow_FailsOnlyPathsBelowTheDrive) {
   EXPECT_TRUE(files_.create("/d/x/f"));
 }
 
-TEST_F(MemoryFileSystemTest, FullDrive_StillReadsRenamesAndRemoves) {
+TEST_F(MemoryFileSystemTest, FullDrive_StillReadsRenamesAndRemovesAndWritesPartially) {
   files_.put("/d/f", "content");
+  auto file = files_.create("/d/open").value();
   files_.fill("/d");
   EXPECT_EQ(files_.create("/d/new").error().code, std::errc::no_space_on_device);
   EXPECT_TRUE(files_.read("/d/f", 100));
   EXPECT_TRUE(files_.rename("/d/f", "/d/g"));
   EXPECT_TRUE(files_.remove("/d/g"));
-}
-
-TEST_F(MemoryFileSystemTest, AppendOnFullDrive_WritesPartially) {
-  auto file = files_.create("/d/f").value();
-  files_.fill("/d");
   EXPECT_FALSE(file->append("123456"));
-  EXPECT_EQ(files_.content("/d/f"), "123");
+  EXPECT_EQ(files_.content("/d/open"), "123");
 }
 
 TEST_F(MemoryFileSystemTest, ShortenCall_ReturnsHalfOnce) {
@@ -316,17 +293,6 @@ TEST_F(MemoryFileSystemTest, ShortenCall_ReturnsHalfOnce) {
   EXPECT_EQ(files_.read("/d/f", 100).value(), "123456");
   EXPECT_EQ(files_.read("/d/f", 100).value(), "123");
   EXPECT_EQ(files_.read("/d/f", 100).value(), "123456");
-}
-
-TEST_F(MemoryFileSystemTest, ListDirectory_IsSortedByName) {
-  files_.put("/d/b", "");
-  files_.put("/d/a", "");
-  files_.put("/d/sub/c", "");
-  EXPECT_EQ(files_.list_directory("/d").value(), (std::vector<std::string>{"a", "b", "sub"}));
-  EXPECT_EQ(files_.list_directory("/none").error().code, std::errc::no_such_file_or_directory);
-  EXPECT_EQ(files_.list_directory("/d/a").error().code, std::errc::not_a_directory);
-  files_.fail_call(1, EIO);
-  EXPECT_FALSE(files_.list_directory("/d"));
 }
 
 TEST_F(MemoryFileSystemTest, Clone_CopiesUnsyncedStateAndIsIndependent) {
