@@ -5,7 +5,7 @@
 
 #include "scanner/errors.h"
 #include "scanner/walk/directory_identity.h"
-#include "tracker/filter/prefix_hashes.h"
+#include "tracker/filter/hash.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {

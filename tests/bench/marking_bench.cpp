@@ -63,9 +63,8 @@ void hash_all_prefixes(benchmark::State& state) {
   const auto marks = marks_of(state, known_paths);
   std::size_t at = 0;
   for (auto _ : state) {
-    tracker::for_each_prefix_hash(marks[at++ % marks.size()].path, [](const tracker::PathHash& hash, bool) {
-      benchmark::DoNotOptimize(hash);
-    });
+    const tracker::PrefixHashes hashes(marks[at++ % marks.size()].path);
+    benchmark::DoNotOptimize(hashes.all().data());
   }
 }
 

@@ -102,9 +102,8 @@ Gathered gather(std::uint64_t nodes, const Run& run) {
 
 // `groups`: those of `marks`, which take a look at every word to find.
 bool is_walked_to(const tracker::MarkSet& marks, tracker::MarkSet::Groups groups, std::string_view path) {
-  tracker::for_each_prefix_hash(path, [&](const tracker::PathHash& hash, bool) {
-    groups = marks.groups_that_may_contain(hash, groups);
-  });
+  const tracker::PrefixHashes hashes(path);
+  for (const tracker::PathHash& hash : hashes.all()) groups = marks.groups_that_may_contain(hash, groups);
   return groups != 0;
 }
 

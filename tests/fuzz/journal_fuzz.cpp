@@ -40,13 +40,12 @@ std::string repaired(std::string bytes) {
   if (!in.ok() || in.remaining() < 8) return bytes;
   put_checksum(bytes, at, std::string_view(bytes).substr(0, at));
   at += 8;
-  const std::size_t end_bytes = bytes[0] == 1 ? 0 : 1;
   while (at <= bytes.size() && bytes.size() - at >= frame_header_bytes) {
     const std::uint32_t length = base::ByteReader(std::string_view(bytes).substr(at + 4)).u32();
     put_checksum(bytes, at + 16, std::string_view(bytes).substr(at + frame_header_bytes, length));
     put_checksum(bytes, at + 24, instance + bytes.substr(at, 24));
     if (length > bytes.size() - at - frame_header_bytes) break;
-    at += frame_header_bytes + length + end_bytes;
+    at += frame_header_bytes + length + 1;
   }
   return bytes;
 }
@@ -109,11 +108,8 @@ bool for_each_record(const SegmentFrames& segment, Visit&& visit) {
 bool remembers(const MarkSet& marks, const Mark& mark) {
   if (mark.kind == MarkKind::tree) return marks.tree_marks().covers(mark.path);
   const std::string_view path = mark.kind == MarkKind::file ? parent_path(mark.path) : mark.path;
-  if (path.empty()) return marks.filters_may_contain(hash_path(path));
-  bool found = true;
-  for_each_prefix_hash(path,
-                       [&](const PathHash& hash, bool) { found = found && marks.filters_may_contain(hash); });
-  return found;
+  return std::ranges::all_of(PrefixHashes(path).all(),
+                             [&](const PathHash& hash) { return marks.filters_may_contain(hash); });
 }
 
 bool remembers(const TrackerState& state, const Mark& mark) {
@@ -141,9 +137,8 @@ void check_replay(const LoadedJournal& journal, JournalPosition from, bool same_
   require(state.instance == base.instance, "a replay goes on with the instance");
   require(state.current >= base.current, "a replay never goes back in cycle");
   const Tracker goes_on(options, clock, state);
-  require(goes_on.position() == replay.end, "a tracker goes on from there");
-  require(replay.end == std::max(from, frames.end) && state.position == replay.end,
-          "a replay gets to the end of the journal");
+  require(goes_on.position() == state.position, "a tracker goes on from there");
+  require(state.position == std::max(from, frames.end), "a replay gets to the end of the journal");
   const bool is_trimmed = state.oldest_kept != base.oldest_kept;
   const bool all_read = for_each_record(frames, [&](JournalPosition at, const JournalRecord& record) {
     const auto* mark = std::get_if<Mark>(&record);
@@ -157,7 +152,7 @@ void check_replay(const LoadedJournal& journal, JournalPosition from, bool same_
           "what is missing is told, and nothing else");
   require(replay.cut_off.empty() == (is_damaged || frames.how == SegmentEnd::whole),
           "what is cut off is told");
-  if (replay.end > journal_position_max) return;  // no tracker gets there
+  if (state.position > journal_position_max) return;  // no tracker gets there
   const std::string saved = encode_snapshot({segment.header->owner, 1, base::WallTime{}, state});
   const auto loaded = decode_snapshot(saved);
   require(loaded && encode_snapshot(*loaded) == saved, "what was replayed survives the next save");

@@ -132,7 +132,7 @@ class Model {
     }
     Replay replay = replay_journal(journal, commits_[from % (last + 1)].state, options_, clock_, same_boot);
     require(bytes_of(replay.state) == bytes_of(commits_[last].state), "a replay gives the state at its end");
-    require(replay.end == commits_[last].state.position, "a replay ends where the journal does");
+    require(replay.state.position == commits_[last].state.position, "a replay ends where the journal does");
     return replay;
   }
 

@@ -14,25 +14,18 @@ namespace {
 
 using fuzz::require;
 
-void put_filter(std::string& bytes, const BloomFilter& filter) {
-  put_big(bytes, filter.shape().bits);
-  put_big(bytes, filter.shape().hashes);
-  put_big(bytes, filter.shape().bits);
-  for (const std::uint64_t word : filter.words()) put_big(bytes, word);
-}
-
 // As MinIO would write what was read: the history in any order, here in one that is always the same.
 std::string encode(const MinioSnapshot& snapshot) {
   const auto saved_at =
       std::chrono::duration_cast<std::chrono::seconds>(snapshot.saved_at.time_since_epoch());
   std::string bytes = minio_header(static_cast<std::uint64_t>(saved_at.count()), snapshot.current.value);
-  put_filter(bytes, snapshot.cycles.back().filter);
+  bytes += minio_bytes_of(snapshot.cycles.back().filter);
   put_little(bytes, snapshot.cycles.size() - 1);
   std::multiset<std::string> history;
   for (std::size_t at = 0; at + 1 < snapshot.cycles.size(); ++at) {
     std::string cycle;
     put_little(cycle, snapshot.cycles[at].id.value);
-    put_filter(cycle, snapshot.cycles[at].filter);
+    cycle += minio_bytes_of(snapshot.cycles[at].filter);
     history.insert(std::move(cycle));
   }
   for (const std::string& cycle : history) bytes += cycle;

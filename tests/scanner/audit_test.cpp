@@ -16,7 +16,7 @@
 #include "scanner/store/directory_store.h"
 #include "tests/scanner/scanned_node.h"
 #include "tests/support/sanitizer.h"
-#include "tracker/filter/prefix_hashes.h"
+#include "tracker/filter/hash.h"
 
 namespace spoor::scanner {
 namespace {

@@ -15,8 +15,8 @@ using tracker::BloomShape;
 class ScanPlanTest : public ::testing::Test {
  protected:
   void mark(std::string_view path) {
-    tracker::for_each_prefix_hash(path,
-                                  [&](const tracker::PathHash& hash, bool) { marks_.add(hash, shape_); });
+    const tracker::PrefixHashes hashes(path);
+    for (const tracker::PathHash& hash : hashes.all()) marks_.add(hash, shape_);
   }
 
   // Of a directory whose stored inode is 7.

@@ -108,24 +108,17 @@ TEST_F(DriveRegistryTest, UnreadableDrive_IsRefusedNotFresh) {
   EXPECT_EQ(registry.check(one).identity, DriveIdentity::known);
 }
 
-TEST_F(DriveRegistryTest, CorruptIdentity_IsRefusedAndNotReplaced) {
+TEST_F(DriveRegistryTest, CorruptOrDuplicateIdentity_IsRefusedAndNotReplaced) {
   LoadedRegistry registry = loaded();
   ASSERT_TRUE(registry.admit(one));
+  files_.put(identity(two), files_.content(identity(one)).value());
+  EXPECT_THAT(registry.admit(two).error().message, HasSubstr("same identity"));
   for (const char* text : {"", "{}", R"({"id":"short"})", R"({"id":7})", "\xff\xff"}) {
     files_.put(identity(one), text);
     expect_refused(registry, one, "is corrupt");
     EXPECT_FALSE(registry.admit(one));
     EXPECT_EQ(files_.content(identity(one)), text);
   }
-}
-
-TEST_F(DriveRegistryTest, DuplicateIdentity_IsRefusedOnSecondDrive) {
-  LoadedRegistry registry = loaded();
-  ASSERT_TRUE(registry.admit(one));
-  files_.put(identity(two), files_.content(identity(one)).value());
-  const auto admitted = registry.admit(two);
-  ASSERT_FALSE(admitted);
-  EXPECT_THAT(admitted.error().message, HasSubstr("same identity"));
 }
 
 // Another thread admits a copy of the drive meanwhile.
@@ -194,13 +187,6 @@ TEST_F(DriveRegistryTest, CorruptRegistry_AdmitsOnlyDrivesWithIdentity) {
     ASSERT_TRUE(registry.admit(one));
     expect_refused(loaded(), two, "carries no identity");
   }
-}
-
-TEST_F(DriveRegistryTest, MissingDrive_IsNotCreated) {
-  DriveRegistry registry(files_, "/data");
-  ASSERT_TRUE(registry.load({"/mnt/absent"}));
-  EXPECT_FALSE(registry.admit("/mnt/absent"));
-  EXPECT_FALSE(files_.exists("/mnt/absent"));
 }
 
 TEST_F(DriveRegistryTest, RegistryWriteFails_DriveIsNotAdmitted) {

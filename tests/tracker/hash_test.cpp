@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "tests/support/random.h"
-#include "tracker/filter/prefix_hashes.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::tracker {
@@ -86,27 +85,6 @@ TEST(HashTest, IncrementalHash_EqualsHashFromStart) {
   }
 }
 
-TEST(HashTest, ForEachPrefixHash_VisitsEveryPrefix) {
-  SPOOR_RANDOM(random);
-  for (int round = 0; round < 300; ++round) {
-    std::string path;
-    std::vector<PathHash> expected;
-    for (std::uint64_t depth = random.between(1, 12); depth > 0; --depth) {
-      path = join_path(path, random.letters(random.between(1, 40)));
-      expected.push_back(reference(path));
-    }
-    std::vector<PathHash> seen;
-    bool last_seen = false;
-    for_each_prefix_hash(path, [&](const PathHash& hash, bool is_last) {
-      EXPECT_FALSE(last_seen);
-      seen.push_back(hash);
-      last_seen = is_last;
-    });
-    ASSERT_EQ(seen, expected) << path;
-    ASSERT_TRUE(last_seen) << path;
-  }
-}
-
 // As the processor has it, and as all have it.
 std::vector<bool> widths() { return has_avx512() ? std::vector{false, true} : std::vector{false}; }
 
@@ -115,16 +93,15 @@ void expect_prefixes(const std::string& path, const std::vector<PathHash>& expec
     PrefixHashes hashes(path, wide);
     ASSERT_TRUE(std::ranges::equal(hashes.all(), expected)) << path << (wide ? ", wide" : "");
     hashes.drop_last();
-    if (expected.size() == 1) {
-      ASSERT_TRUE(std::ranges::equal(hashes.all(), std::vector{reference("")})) << path;
-    } else {
-      ASSERT_TRUE(std::ranges::equal(hashes.all(), std::span(expected).first(expected.size() - 1))) << path;
-    }
+    std::vector<PathHash> parents(expected.begin(), expected.end() - 1);
+    if (parents.empty()) parents.push_back(reference(""));
+    ASSERT_TRUE(std::ranges::equal(hashes.all(), parents)) << path;
   }
 }
 
-TEST(PrefixHashesTest, AnyPathLength_HashesEveryPrefix) {
+TEST(PrefixHashesTest, AnyPathLengthAndDepth_HashesEveryPrefix) {
   SPOOR_RANDOM(random);
+  ASSERT_NO_FATAL_FAILURE(expect_prefixes("", {reference("")}));
   for (std::size_t length = 1; length <= 300; ++length) {
     for (int round = 0; round < 8; ++round) {
       // From hardly any separators to as many as can be.
@@ -142,51 +119,25 @@ TEST(PrefixHashesTest, AnyPathLength_HashesEveryPrefix) {
       ASSERT_NO_FATAL_FAILURE(expect_prefixes(path, expected));
     }
   }
-}
-
-TEST(PrefixHashesTest, VeryDeepPath_HashesEveryPrefix) {
-  SPOOR_RANDOM(random);
-  std::string path;
+  std::string deep;
   std::vector<PathHash> expected;
   for (int depth = 1; depth <= 200; ++depth) {
-    path = join_path(path, random.letters(random.between(1, 20)));
-    expected.push_back(reference(path));
-    ASSERT_NO_FATAL_FAILURE(expect_prefixes(path, expected));
-  }
-}
-
-TEST(PrefixHashesTest, Root_HashesOnlyItself) {
-  for (const bool wide : widths()) {
-    PrefixHashes hashes("", wide);
-    EXPECT_TRUE(std::ranges::equal(hashes.all(), std::vector{reference("")}));
-    hashes.drop_last();
-    EXPECT_TRUE(std::ranges::equal(hashes.all(), std::vector{reference("")}));
+    deep = join_path(deep, random.letters(random.between(1, 20)));
+    expected.push_back(reference(deep));
+    ASSERT_NO_FATAL_FAILURE(expect_prefixes(deep, expected));
   }
 }
 
 TEST(HashTest, CopiedHasher_DescendsIndependently) {
-  PathHasher parent;
+  PathHasher root;
+  EXPECT_EQ(root.hash(), reference(""));
+  PathHasher parent = root;
   parent.descend("bucket");
   PathHasher child = parent;
+  child.append({});  // without even an address
   child.descend("a");
   EXPECT_EQ(child.hash(), reference("bucket/a"));
   EXPECT_EQ(parent.hash(), reference("bucket"));
-}
-
-TEST(HashTest, DescendFromRoot_AddsNoSeparator) {
-  PathHasher root;
-  EXPECT_EQ(root.hash(), reference(""));
-  root.descend("bucket");
-  EXPECT_EQ(root.hash(), reference("bucket"));
-}
-
-TEST(HashTest, AppendEmpty_ChangesNothing) {
-  PathHasher hasher;
-  hasher.append({});  // without even an address
-  hasher.append("bucket");
-  hasher.append({});
-  hasher.append("");
-  EXPECT_EQ(hasher.hash(), reference("bucket"));
 }
 
 }  // namespace

@@ -79,41 +79,22 @@ TEST(JournalRecordTest, InvalidRecord_IsCorruptAndNotConsumed) {
   }
 }
 
-TEST(JournalSegmentTest, SegmentHeader_IsReadBack) {
-  const std::string bytes = encode_segment_header(header) + "frames";
-  std::string_view rest = bytes;
-  const auto read = take_segment_header(rest);
-  ASSERT_TRUE(read);
-  EXPECT_EQ(*read, header);
-  EXPECT_EQ(rest, "frames");
-}
-
-TEST(JournalSegmentTest, FlippedOrTruncatedHeader_IsRefused) {
+TEST(JournalSegmentTest, SegmentHeader_IsReadBackOrRefused) {
+  const auto take = [](std::string_view bytes) { return take_segment_header(bytes); };
   const std::string whole = encode_segment_header(header);
+  const std::string bytes = whole + "frames";
+  std::string_view rest = bytes;
+  EXPECT_EQ(take_segment_header(rest).value(), header);
+  EXPECT_EQ(rest, "frames");
   for (std::size_t at = 0; at < whole.size(); ++at) {
-    std::string flipped = whole;
-    flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
-    std::string_view rest = flipped;
-    EXPECT_FALSE(take_segment_header(rest)) << at;
-    rest = std::string_view(whole).substr(0, at);
-    EXPECT_FALSE(take_segment_header(rest)) << at;
+    EXPECT_FALSE(take(flipped(whole, at))) << at;
+    EXPECT_FALSE(take(whole.substr(0, at))) << at;
   }
-}
-
-TEST(JournalSegmentTest, NewerVersionHeader_IsUnknownNotCorrupt) {
-  std::string newer = encode_segment_header(header);
-  newer[0] = 3;
-  std::string_view rest = newer;
-  EXPECT_EQ(take_segment_header(rest).error().code, Errc::snapshot_unknown);
-}
-
-TEST(JournalSegmentTest, HeaderWithInvalidPositionOrInstance_IsRefused) {
+  EXPECT_EQ(take(flipped(whole, 0, 2 ^ 3)).error().code, Errc::snapshot_unknown) << "a newer version";
   for (const SegmentHeader& bad : {SegmentHeader{{"c", "n"}, instance, 10, 11},
                                    SegmentHeader{{"c", "n"}, instance, journal_position_max + 1, 0},
                                    SegmentHeader{{"c", "n"}, {}, 0, 0}}) {
-    const std::string bytes = encode_segment_header(bad);
-    std::string_view rest = bytes;
-    EXPECT_FALSE(take_segment_header(rest));
+    EXPECT_FALSE(take(encode_segment_header(bad)));
   }
 }
 
@@ -125,6 +106,16 @@ TEST(JournalSegmentTest, ConsecutiveFrames_AreReadWhole) {
   EXPECT_EQ(read.frames[1].records, sample.two);
   EXPECT_EQ(read.frames[1].position, 1000 + sample.one.size());
   EXPECT_EQ(read.end, 1000 + sample.one.size() + sample.two.size() + sample.three.size());
+  EXPECT_EQ(read_frames(header, zeros).how, SegmentEnd::whole);
+  // The last byte of a frame shows only whether the write was complete.
+  for (const char last : {'.', '\0', 'x'}) {
+    std::string bytes = sample.bytes + zeros;
+    bytes[sample.second - 1] = bytes[sample.bytes.size() - 1] = last;
+    const auto with_zeros = read_frames(header, bytes);
+    EXPECT_EQ(with_zeros.frames.size(), 3U);
+    EXPECT_EQ(with_zeros.how, SegmentEnd::whole);
+  }
+  EXPECT_EQ(read_frames(header, sample.bytes.substr(0, sample.bytes.size() - 1)).frames.size(), 3U);
 }
 
 TEST(JournalSegmentTest, TruncatedLastFrame_IsATornEnd) {
@@ -136,27 +127,6 @@ TEST(JournalSegmentTest, TruncatedLastFrame_IsATornEnd) {
       EXPECT_EQ(read.how, SegmentEnd::torn) << size;
     }
   }
-}
-
-TEST(JournalSegmentTest, ZerosBehindFrames_AreAWholeEnd) {
-  const Sample sample;
-  const auto read = read_frames(header, sample.bytes + zeros);
-  EXPECT_EQ(read.frames.size(), 3U);
-  EXPECT_EQ(read.how, SegmentEnd::whole);
-  EXPECT_EQ(read_frames(header, zeros).how, SegmentEnd::whole);
-}
-
-// It shows only whether the write was complete.
-TEST(JournalSegmentTest, FrameWithoutItsLastByte_IsRead) {
-  const Sample sample;
-  for (const char last : {'\0', 'x'}) {
-    std::string bytes = sample.bytes + zeros;
-    bytes[sample.second - 1] = bytes[sample.bytes.size() - 1] = last;
-    const auto read = read_frames(header, bytes);
-    EXPECT_EQ(read.frames.size(), 3U);
-    EXPECT_EQ(read.how, SegmentEnd::whole);
-  }
-  EXPECT_EQ(read_frames(header, sample.bytes.substr(0, sample.bytes.size() - 1)).frames.size(), 3U);
 }
 
 // A sector of an unfinished write can be there without those before it.
@@ -174,9 +144,8 @@ TEST(JournalSegmentTest, LastFrameWithoutItsFirstBytes_IsABrokenEnd) {
 TEST(JournalSegmentTest, FlippedByteBeforeLastFrame_IsDamaged) {
   const Sample sample;
   for (std::size_t at = 0; at < sample.third; ++at) {
-    std::string flipped = sample.bytes;
-    flipped[at] = static_cast<char>(flipped[at] ^ 0x01);
-    const auto read = read_frames(header, flipped);
+    const std::string bytes = flipped(sample.bytes, at);
+    const auto read = read_frames(header, bytes);
     if (at + 1 == sample.second || at + 1 == sample.third) continue;  // the last byte of a frame
     EXPECT_EQ(read.frames.size(), at < sample.second ? 0U : 1U);
     EXPECT_EQ(read.how, SegmentEnd::damaged) << at;
@@ -187,10 +156,9 @@ TEST(JournalSegmentTest, FlippedByteInLastFrame_IsABrokenEnd) {
   const Sample sample;
   // Behind the length, which could not be told from one that is cut off.
   for (std::size_t at = sample.third + 8; at + 1 < sample.bytes.size(); ++at) {
-    std::string flipped = sample.bytes;
-    flipped[at] = static_cast<char>(flipped[at] ^ 0x01);
-    EXPECT_EQ(read_frames(header, flipped).how, SegmentEnd::broken) << at;
-    EXPECT_EQ(read_frames(header, flipped + zeros).how, SegmentEnd::broken) << at;
+    const std::string bytes = flipped(sample.bytes, at);
+    EXPECT_EQ(read_frames(header, bytes).how, SegmentEnd::broken) << at;
+    EXPECT_EQ(read_frames(header, bytes + zeros).how, SegmentEnd::broken) << at;
   }
 }
 
@@ -199,8 +167,7 @@ TEST(JournalSegmentTest, FlippedByteInFrameWhoseRecordsEndInZeros_IsABrokenEnd) 
   std::string records = records_of({dir("bucket/a"), tree("")});
   append_record(records, LevelRecord{{958'506, 4}});
   ASSERT_EQ(records.back(), '\0');
-  std::string bytes = encode_frame(instance, 1000, records) + zeros;
-  bytes[40] = static_cast<char>(bytes[40] ^ 0x01);
+  const std::string bytes = flipped(encode_frame(instance, 1000, records) + zeros, 40);
   EXPECT_EQ(read_frames(header, bytes).how, SegmentEnd::broken);
 }
 
@@ -219,16 +186,10 @@ TEST(JournalSegmentTest, DataBehindZeros_IsDamaged) {
 }
 
 // One bad sector across two frames: that there was a second one shows that the first was done.
-TEST(JournalSegmentTest, TwoAdjacentBadFrames_AreDamaged) {
+TEST(JournalSegmentTest, TwoAdjacentBadFramesOrAMissingOne_AreDamaged) {
   const Sample sample;
-  std::string flipped = sample.bytes;
-  flipped[sample.third - 2] = static_cast<char>(flipped[sample.third - 2] ^ 0x01);
-  flipped[sample.third + 5] = static_cast<char>(flipped[sample.third + 5] ^ 0x01);
-  EXPECT_EQ(read_frames(header, flipped).how, SegmentEnd::damaged);
-}
-
-TEST(JournalSegmentTest, MissingFrame_IsDamaged) {
-  const Sample sample;
+  const std::string two_bad = flipped(flipped(sample.bytes, sample.third - 2), sample.third + 5);
+  EXPECT_EQ(read_frames(header, two_bad).how, SegmentEnd::damaged);
   const std::string without_second =
       sample.bytes.substr(0, sample.second) + sample.bytes.substr(sample.third);
   const auto read = read_frames(header, without_second);

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/support/random.h"
 #include "tests/support/sanitizer.h"
+#include "tests/tracker/samples.h"
 
 namespace spoor::tracker {
 namespace {
@@ -20,12 +20,6 @@ constexpr std::uint64_t word_max = std::numeric_limits<std::uint64_t>::max();
 
 // As all processors have it, and as this one has it.
 std::vector<bool> widths() { return has_avx512() ? std::vector{false, true} : std::vector{false}; }
-
-PathHash random_hash(support::Random& random) {
-  PathHash hash{};
-  for (std::uint64_t& word : hash.words) word = random.next();
-  return hash;
-}
 
 std::vector<BloomShape> shapes() {
   std::vector<BloomShape> shapes{BloomShape::for_items(200'000, 0.1), {1, 1}, {64, 3}, {1000, 7}};

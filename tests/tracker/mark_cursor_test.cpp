@@ -13,12 +13,6 @@ MarkCursor at(const MarkSet& marks, std::string_view path) {
   return cursor;
 }
 
-MarkSet tree_marks_of(std::initializer_list<std::string_view> paths) {
-  MarkSet marks;
-  for (const std::string_view path : paths) marks.add_tree(path);
-  return marks;
-}
-
 // What the set itself answers, asked for the whole path and those above it.
 bool is_led_to(const MarkSet& marks, const std::string& path) {
   MarkSet::Groups groups = marks.groups();
@@ -44,12 +38,9 @@ TEST(MarkCursorTest, EmptySet_MarksNothing) {
   EXPECT_FALSE(at(marks, "").in_filter()) << "a filter without a bit marks nothing";
 }
 
-TEST(MarkCursorTest, AnyMark_MarksTheRoot) {
+TEST(MarkCursorTest, AnyMark_MarksTheRootAndAllFiltersAreQueried) {
   EXPECT_TRUE(at(mark_set_of({"a/b"}), "").in_filter());
-  EXPECT_TRUE(at(tree_marks_of({"a/b"}), "").in_filter());
-}
-
-TEST(MarkCursorTest, SeveralFilters_AreAllQueried) {
+  EXPECT_TRUE(at(trees_of({"a/b"}), "").in_filter());
   MarkSet marks = mark_set_of({"a"});
   marks.merge(mark_set_of({"b"}, {128, 3}));
   for (const std::string_view path : {"a", "b"}) EXPECT_TRUE(at(marks, path).in_filter()) << path;
@@ -67,42 +58,34 @@ TEST(MarkCursorTest, PathBelowOneOfAnotherGroup_IsNotMarked) {
   for (const std::string_view path : {"a/d", "c/e"}) EXPECT_FALSE(at(marks, path).in_filter()) << path;
 }
 
-TEST(MarkCursorTest, TreeMark_ParentsLeadToItAndBelowIsCovered) {
-  const MarkSet marks = tree_marks_of({"a/b"});
-  for (const std::string_view path : {"", "a"}) {
-    EXPECT_TRUE(at(marks, path).leads_to_tree_mark()) << path;
-    EXPECT_FALSE(at(marks, path).covered()) << path;
-  }
-  for (const std::string_view path : {"a/b", "a/b/c", "a/b/c/d"}) {
-    EXPECT_TRUE(at(marks, path).covered()) << path;
-    EXPECT_FALSE(at(marks, path).leads_to_tree_mark()) << path;
-  }
-  for (const std::string_view path : {"b", "a/a", "a/bb", "a/c", "ab", "b/a/b"}) {
-    EXPECT_FALSE(at(marks, path).covered() || at(marks, path).leads_to_tree_mark()) << path;
-  }
-}
-
 // "a!" and "a-" sort between "a" and "a/b", "a0" behind them.
-TEST(MarkCursorTest, NamesSortingNextToSeparator_AreDistinct) {
-  const MarkSet marks = tree_marks_of({"x/a!", "x/a-/c", "x/a/b", "x/a0", "x/a\xff"});
-  EXPECT_TRUE(at(marks, "x/a").leads_to_tree_mark());
-  EXPECT_TRUE(at(marks, "x/a/b").covered());
-  EXPECT_FALSE(at(marks, "x/a/c").covered());
-  EXPECT_TRUE(at(marks, "x/a-").leads_to_tree_mark());
-  for (const std::string_view path : {"x/a!", "x/a-/c/d", "x/a0", "x/a\xff"})
-    EXPECT_TRUE(at(marks, path).covered()) << path;
-}
-
-TEST(MarkCursorTest, RootTreeMark_CoversEverything) {
-  const MarkSet marks = tree_marks_of({""});
-  for (const std::string_view path : {"", "a", "a/b"}) {
-    EXPECT_TRUE(at(marks, path).covered()) << path;
-    EXPECT_FALSE(at(marks, path).leads_to_tree_mark()) << path;
+TEST(MarkCursorTest, TreeMark_ParentsLeadToItAndBelowIsCovered) {
+  struct Case {
+    MarkSet marks;
+    std::vector<std::string_view> lead;
+    std::vector<std::string_view> covered;
+    std::vector<std::string_view> neither;
+  };
+  const Case cases[] = {
+      {trees_of({"a/b"}), {"", "a"}, {"a/b", "a/b/c", "a/b/c/d"}, {"b", "a/a", "a/bb", "a/c", "ab", "b/a/b"}},
+      {trees_of({"x/a!", "x/a-/c", "x/a/b", "x/a0", "x/a\xff"}),
+       {"x", "x/a", "x/a-"},
+       {"x/a/b", "x/a!", "x/a-/c/d", "x/a0", "x/a\xff"},
+       {"x/a/c"}},
+      {trees_of({""}), {}, {"", "a", "a/b"}, {}},
+  };
+  for (const auto& [marks, lead, covered, neither] : cases) {
+    for (const auto path : lead)
+      EXPECT_TRUE(at(marks, path).leads_to_tree_mark() && !at(marks, path).covered()) << path;
+    for (const auto path : covered)
+      EXPECT_TRUE(at(marks, path).covered() && !at(marks, path).leads_to_tree_mark()) << path;
+    for (const auto path : neither)
+      EXPECT_FALSE(at(marks, path).covered() || at(marks, path).leads_to_tree_mark()) << path;
   }
 }
 
 TEST(MarkCursorTest, CopiedCursor_DescendsIndependently) {
-  MarkSet marks = tree_marks_of({"a/b", "c"});
+  MarkSet marks = trees_of({"a/b", "c"});
   marks.merge(mark_set_of({"a"}));
   const MarkCursor root(marks);
   MarkCursor child = root;

@@ -6,14 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "base/byte_codec.h"
 #include "tests/tracker/samples.h"
-#include "tracker/storage/mark_set_codec.h"
 
 namespace spoor::tracker {
 namespace {
 
 constexpr BloomShape shapes[] = {{4'001, 3}, {4'002, 3}, {4'001, 4}};
+constexpr MarkSet::Groups all_groups = ~MarkSet::Groups{0};
 
 // A set with something in each of its parts, some packed, and what was put into it.
 MarkSet random_set(support::Random& random, std::vector<std::string>& paths,
@@ -36,20 +35,14 @@ MarkSet random_set(support::Random& random, std::vector<std::string>& paths,
   return mixed;
 }
 
-using Bits = std::map<BloomShape, std::vector<std::uint64_t>>;
-
-Bits bits_of(const MarkSet& marks) {
-  Bits bits;
-  for (const BloomFilter& filter : marks.filters()) {
-    BloomFilter dense(filter.shape());
-    dense.merge(filter);
-    bits[filter.shape()].assign(dense.words().begin(), dense.words().end());
-  }
+std::map<BloomShape, std::vector<std::uint64_t>> all_bits_of(const MarkSet& marks) {
+  std::map<BloomShape, std::vector<std::uint64_t>> bits;
+  for (const BloomFilter& filter : marks.filters()) bits[filter.shape()] = bits_of(filter);
   return bits;
 }
 
 bool same_answers(const MarkSet& one, const MarkSet& two, support::Random& random) {
-  if (bits_of(one) != bits_of(two) || one.filters().size() != two.filters().size()) return false;
+  if (all_bits_of(one) != all_bits_of(two) || one.filters().size() != two.filters().size()) return false;
   for (int probe = 0; probe < 200; ++probe) {
     const std::string path = random.one_in(50) ? "" : random_path(random, 6);
     if (contains(one, path) != contains(two, path)) return false;
@@ -65,14 +58,18 @@ MarkSet merged(const MarkSet& one, const MarkSet& two) {
   return both;
 }
 
+// One filter of this shape, of which a single bit is set, packed.
+MarkSet of_one_bit(BloomShape shape) {
+  MarkSet marks;
+  marks.add_filter(BloomFilter(shape, *PackedBits::pack(std::vector<std::uint64_t>{1}, 100)));
+  return marks;
+}
+
 // A set that can't be encoded would be lost on its way to the scan.
 TEST(MarkSetTest, FiltersOfManyShapes_FitIntoAnEncodedGroupOrAreRefused) {
   MarkSet many;
-  for (std::uint64_t bits = 64; bits < 64 + MarkSet::group_filters_max; ++bits) {
-    BloomFilter filter(BloomShape{bits, 1});
-    filter.add(hash_path("a"));
-    many.add_filter(filter);
-  }
+  for (std::uint64_t bits = 64; bits < 64 + MarkSet::group_filters_max; ++bits)
+    many.merge(mark_set_of({"a"}, {bits, 1}));
   MarkSet marks;
   ASSERT_TRUE(marks.try_add_apart(many));
   EXPECT_FALSE(marks.try_add_apart(mark_set_of({"b"}, BloomShape{5000, 3})));
@@ -83,31 +80,22 @@ TEST(MarkSetTest, FiltersOfManyShapes_FitIntoAnEncodedGroupOrAreRefused) {
   EXPECT_TRUE(decode_mark_groups(in));
 }
 
-TEST(MarkSetTest, NewSet_IsEmpty) {
-  const MarkSet marks;
-  EXPECT_TRUE(marks.empty());
-  EXPECT_FALSE(contains(marks, ""));
-  EXPECT_FALSE(contains(marks, "bucket"));
-}
-
-TEST(MarkSetTest, Add_ReturnsWhetherPathWasNew) {
+TEST(MarkSetTest, Add_ReturnsWhetherPathOrTreeWasNew) {
   MarkSet marks;
+  EXPECT_TRUE(marks.empty());
+  for (const std::string_view path : {"", "bucket"}) EXPECT_FALSE(contains(marks, path));
   EXPECT_TRUE(marks.add(hash_path("bucket"), small_shape()));
   EXPECT_FALSE(marks.add(hash_path("bucket"), small_shape()));
   EXPECT_FALSE(marks.empty());
-}
-
-TEST(MarkSetTest, TreeMarkOnly_SetIsNotEmpty) {
-  MarkSet marks;
-  EXPECT_TRUE(marks.add_tree("bucket"));
-  EXPECT_FALSE(marks.add_tree("bucket/a"));
-  EXPECT_FALSE(marks.empty());
+  MarkSet trees;
+  EXPECT_TRUE(trees.add_tree("bucket"));
+  EXPECT_FALSE(trees.add_tree("bucket/a"));
+  EXPECT_FALSE(trees.empty());
 }
 
 // ancestor 19: the way down to a marked tree is marked by the tree itself.
 TEST(MarkSetTest, TreeMark_ContainsItsParentsAndAllBelow) {
-  MarkSet marks;
-  marks.add_tree("bucket/a/b");
+  const MarkSet marks = trees_of({"bucket/a/b"});
   for (const std::string_view path : {"", "bucket", "bucket/a", "bucket/a/b", "bucket/a/b/c/d"}) {
     EXPECT_TRUE(contains(marks, path)) << path;
   }
@@ -115,24 +103,7 @@ TEST(MarkSetTest, TreeMark_ContainsItsParentsAndAllBelow) {
     EXPECT_FALSE(contains(marks, path)) << path;
 }
 
-TEST(MarkSetTest, FiltersOfSameShape_AreMergedIntoOne) {
-  MarkSet marks = mark_set_of({"a"});
-  marks.merge(mark_set_of({"b"}));
-  marks.add_filter(mark_set_of({"c"}).filters().front());
-  EXPECT_EQ(marks.filters().size(), 1U);
-  for (const std::string_view path : {"a", "b", "c"}) EXPECT_TRUE(contains(marks, path)) << path;
-}
-
-TEST(MarkSetTest, FiltersOfOtherShapes_AreKeptSeparateAndAllQueried) {
-  MarkSet marks = mark_set_of({"a"}, shapes[0]);
-  marks.merge(mark_set_of({"b"}, shapes[1]));
-  marks.add_filter(mark_set_of({"c"}, shapes[2]).filters().front());
-  EXPECT_EQ(marks.filters().size(), 3U);
-  for (const std::string_view path : {"a", "b", "c"}) EXPECT_TRUE(contains(marks, path)) << path;
-  EXPECT_FALSE(contains(marks, "d"));
-}
-
-TEST(MarkSetTest, Merge_IsCommutativeAssociativeAndIdempotent) {
+TEST(MarkSetTest, Merge_IsCommutativeAssociativeAndIdempotentAndKeepsAllMarks) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 60; ++round) {
     std::vector<std::string> paths;
@@ -140,38 +111,21 @@ TEST(MarkSetTest, Merge_IsCommutativeAssociativeAndIdempotent) {
     const MarkSet a = random_set(random, paths, trees);
     const MarkSet b = random_set(random, paths, trees);
     const MarkSet c = random_set(random, paths, trees);
+    const MarkSet all = merged(merged(a, b), c);
     ASSERT_TRUE(same_answers(merged(a, b), merged(b, a), random));
-    ASSERT_TRUE(same_answers(merged(merged(a, b), c), merged(a, merged(b, c)), random));
+    ASSERT_TRUE(same_answers(all, merged(a, merged(b, c)), random));
     ASSERT_TRUE(same_answers(merged(a, a), a, random));
     ASSERT_TRUE(same_answers(merged(merged(a, b), b), merged(a, b), random));
     ASSERT_TRUE(same_answers(merged(a, MarkSet()), a, random));
     ASSERT_TRUE(same_answers(merged(MarkSet(), a), a, random));
     ASSERT_TRUE(same_answers(a.packed(), a, random));
     ASSERT_TRUE(same_answers(merged(a.packed(), b.packed()), merged(a, b), random));
-  }
-}
-
-TEST(MarkSetTest, Merge_ContainsAllMarksOfItsParts) {
-  SPOOR_RANDOM(random);
-  for (int round = 0; round < 60; ++round) {
-    std::vector<std::string> paths;
-    std::vector<std::string> trees;
-    MarkSet all;
-    for (int part = 0; part < 5; ++part) all.merge(random_set(random, paths, trees));
     for (const std::string& path : paths) ASSERT_TRUE(contains(all, path)) << path;
     for (const std::string& path : trees) {
-      ASSERT_TRUE(contains(all, path)) << path;
       ASSERT_TRUE(contains(all, path + "/somewhere/below")) << path;
       for (ComponentCursor at(path); at.next();) ASSERT_TRUE(contains(all, at.prefix())) << at.prefix();
     }
   }
-}
-
-TEST(MarkSetTest, Merge_LeavesSourceUnchanged) {
-  const MarkSet source = mark_set_of({"a"});
-  MarkSet marks = mark_set_of({"b"});
-  marks.merge(source);
-  EXPECT_FALSE(contains(source, "b"));
 }
 
 TEST(MarkSetTest, Packed_PacksOnlySparseFilters) {
@@ -188,9 +142,10 @@ TEST(MarkSetTest, Packed_PacksOnlySparseFilters) {
   EXPECT_LT(packed.memory_bytes(), marks.memory_bytes());
 }
 
-TEST(MarkSetTest, Merge_UnpacksOnlyFiltersOfSameShape) {
+TEST(MarkSetTest, Merge_UnpacksOnlyFiltersOfSameShapeAndLeavesItsSource) {
+  const MarkSet source = mark_set_of({"a"}, shapes[0]).packed();
   MarkSet marks;
-  marks.merge(mark_set_of({"a"}, shapes[0]).packed());
+  marks.merge(source);
   EXPECT_TRUE(marks.filters().front().is_packed());
   marks.add_filter(mark_set_of({"b"}, shapes[1]).packed().filters().front());
   EXPECT_TRUE(marks.filter_of(shapes[0])->is_packed());
@@ -198,7 +153,10 @@ TEST(MarkSetTest, Merge_UnpacksOnlyFiltersOfSameShape) {
   marks.merge(mark_set_of({"c"}, shapes[0]).packed());
   EXPECT_FALSE(marks.filter_of(shapes[0])->is_packed());
   EXPECT_TRUE(marks.filter_of(shapes[1])->is_packed());
+  EXPECT_EQ(marks.filters().size(), 2U) << "one of each shape";
   for (const std::string_view path : {"a", "b", "c"}) EXPECT_TRUE(contains(marks, path)) << path;
+  EXPECT_FALSE(contains(marks, "d"));
+  EXPECT_FALSE(contains(source, "c"));
 }
 
 TEST(MarkSetTest, MemoryBytes_CountFiltersAndTreeMarks) {
@@ -218,84 +176,80 @@ TEST(MarkSetTest, TryAddApartBeyondBound_ChangesNothing) {
   MarkSet other = mark_set_of({"b"}, one).packed();
   other.merge(mark_set_of({"c"}, two).packed());
   constexpr std::uint64_t needed = 8'000 + 16'000 + 110;
-  const Bits before = bits_of(marks);
+  const auto before = all_bits_of(marks);
   EXPECT_FALSE(marks.try_add_apart(other, needed - 1));
-  EXPECT_EQ(bits_of(marks), before);
+  EXPECT_EQ(all_bits_of(marks), before);
   EXPECT_TRUE(marks.filters().front().is_packed());
 
-  MarkSet expected = marks;
-  expected.merge(other);
+  const auto expected = all_bits_of(merged(marks, other));
   EXPECT_TRUE(marks.try_add_apart(other, needed));
-  EXPECT_EQ(bits_of(marks), bits_of(expected));
+  EXPECT_EQ(all_bits_of(marks), expected);
   EXPECT_LE(marks.memory_bytes(), needed);
   EXPECT_TRUE(marks.try_add_apart(mark_set_of({"d"}, two).packed(), needed));
   EXPECT_TRUE(marks.try_add_apart(MarkSet(), needed));
-
-  MarkSet trees;
-  trees.add_tree("other");
-  EXPECT_FALSE(marks.try_add_apart(trees, needed));
+  EXPECT_FALSE(marks.try_add_apart(trees_of({"other"}), needed));
   EXPECT_FALSE(marks.tree_marks().covers("other"));
 }
 
 TEST(MarkSetTest, AddedApart_DoNotFillEachOther) {
   constexpr BloomShape shape{640, 3};
-  constexpr int sets = 5;
   MarkSet apart;
-  MarkSet merged;
-  for (int number = 0; number < sets; ++number) {
+  MarkSet together;
+  for (int number = 0; number < 5; ++number) {
     const std::string mine = "of-" + std::to_string(number);
     const MarkSet marks = mark_set_of({"all", mine}, shape);
     ASSERT_TRUE(apart.try_add_apart(marks));
-    merged.merge(marks);
-    EXPECT_EQ(apart.groups_that_may_contain(hash_path(mine), ~MarkSet::Groups{0}) >> number & 1U, 1U);
+    together.merge(marks);
+    EXPECT_EQ(apart.groups_that_may_contain(hash_path(mine), all_groups) >> number & 1U, 1U);
   }
   EXPECT_EQ(apart.group_count(), 5U);
   EXPECT_EQ(apart.shape_count(), 1U);
-  EXPECT_EQ(apart.groups_that_may_contain(hash_path("all"), ~MarkSet::Groups{0}), 0b11111U);
+  EXPECT_EQ(apart.groups_that_may_contain(hash_path("all"), all_groups), 0b11111U);
   EXPECT_EQ(apart.groups_that_may_contain(hash_path("all"), 0b00101U), 0b00101U);
-  MarkSet flat;
-  flat.merge(apart);
-  EXPECT_EQ(bits_of(flat), bits_of(merged));
+  EXPECT_EQ(all_bits_of(merged(MarkSet(), apart)), all_bits_of(together));
 }
 
 TEST(MarkSetTest, MoreSetsThanGroups_ShareGroupsByTurns) {
-  constexpr BloomShape shape{6400, 3};
   MarkSet marks;
   for (std::size_t number = 0; number < 3 * MarkSet::groups_max; ++number) {
-    ASSERT_TRUE(marks.try_add_apart(mark_set_of({std::to_string(number)}, shape)));
+    ASSERT_TRUE(marks.try_add_apart(mark_set_of({std::to_string(number)}, {6400, 3})));
   }
   EXPECT_EQ(marks.group_count(), MarkSet::groups_max);
   EXPECT_EQ(marks.filters().size(), MarkSet::groups_max);
   for (std::size_t number = 0; number < 3 * MarkSet::groups_max; ++number) {
-    const auto in = marks.groups_that_may_contain(hash_path(std::to_string(number)), ~MarkSet::Groups{0});
+    const auto in = marks.groups_that_may_contain(hash_path(std::to_string(number)), all_groups);
     EXPECT_EQ(in >> (number % MarkSet::groups_max) & 1U, 1U) << number;
   }
 }
 
-TEST(MarkSetTest, SetsOfManyBytes_ShareGroups) {
-  const BloomShape large{MarkSet::groups_bytes_max * 8 / 2, 3};
-  const auto bits = PackedBits::pack(std::vector<std::uint64_t>{1}, 100);
-  MarkSet large_set;
-  large_set.add_filter(BloomFilter(large, *bits));
+TEST(MarkSetTest, SetsOfManyBytes_ShareGroupsOrAreRefused) {
+  const MarkSet large = of_one_bit({MarkSet::groups_bytes_max * 8 / 2, 3});
   MarkSet marks;
-  ASSERT_TRUE(marks.try_add_apart(large_set));
-  ASSERT_TRUE(marks.try_add_apart(large_set));
+  ASSERT_TRUE(marks.try_add_apart(large));
+  ASSERT_TRUE(marks.try_add_apart(large));
   EXPECT_EQ(marks.group_count(), 2U);
   ASSERT_TRUE(marks.try_add_apart(mark_set_of({"a"})));
   EXPECT_EQ(marks.group_count(), 2U);
+
+  const MarkSet huge = of_one_bit({BloomShape::bits_max, 4});
+  MarkSet none;
+  EXPECT_FALSE(none.try_add_apart(huge));
+  EXPECT_TRUE(none.empty());
+  none.merge(huge);  // alone it stays packed
+  EXPECT_LT(none.memory_bytes(), 1'000U);
+  EXPECT_FALSE(none.try_add_apart(huge));
+  EXPECT_TRUE(none.filters().front().is_packed());
 }
 
-TEST(MarkSetTest, TryAddApartOfLargestShape_IsRefused) {
-  const auto bits = PackedBits::pack(std::vector<std::uint64_t>{1}, 100);
-  MarkSet huge;
-  huge.add_filter(BloomFilter({BloomShape::bits_max, 4}, *bits));
-  MarkSet marks;
-  EXPECT_FALSE(marks.try_add_apart(huge));
-  EXPECT_TRUE(marks.empty());
-  marks.merge(huge);  // alone it stays packed
-  EXPECT_LT(marks.memory_bytes(), 1'000U);
-  EXPECT_FALSE(marks.try_add_apart(huge));
-  EXPECT_TRUE(marks.filters().front().is_packed());
+TEST(MarkSetTest, Unpack_LeavesLargeFiltersPacked) {
+  MarkSet marks = mark_set_of({"small"}, {100'000, 3});
+  marks.merge(mark_set_of({"large"}, {1'000'000, 3}));
+  MarkSet packed = marks.packed();
+  packed.unpack(100'000);
+  EXPECT_FALSE(packed.filters()[0].is_packed());
+  EXPECT_TRUE(packed.filters()[1].is_packed());
+  for (const char* path : {"small", "large"}) EXPECT_TRUE(contains(packed, path)) << path;
+  EXPECT_FALSE(contains(packed, "neither"));
 }
 
 TEST(MarkSetFiguresTest, SeveralFilters_AreSummedUp) {
@@ -311,24 +265,10 @@ TEST(MarkSetFiguresTest, SeveralFilters_AreSummedUp) {
   EXPECT_NEAR(figures.items, 800, 60);
   EXPECT_DOUBLE_EQ(figures.density, (one.density + 2 * two.density) / 3);
   EXPECT_DOUBLE_EQ(figures.fp_rate, 1 - (1 - one.fp_rate) * (1 - two.fp_rate));
-}
-
-TEST(MarkSetFiguresTest, EmptySet_HasZeroFigures) {
-  const auto figures = MarkSetFigures::of(MarkSet());
-  EXPECT_EQ(figures.bits, 0U);
-  EXPECT_EQ(figures.density, 0);
-  EXPECT_EQ(figures.fp_rate, 0);
-}
-
-TEST(MarkSetTest, Unpack_LeavesLargeFiltersPacked) {
-  MarkSet marks = mark_set_of({"small"}, {100'000, 3});
-  marks.merge(mark_set_of({"large"}, {1'000'000, 3}));
-  MarkSet packed = marks.packed();
-  packed.unpack(100'000);
-  EXPECT_FALSE(packed.filters()[0].is_packed());
-  EXPECT_TRUE(packed.filters()[1].is_packed());
-  for (const char* path : {"small", "large"}) EXPECT_TRUE(contains(packed, path)) << path;
-  EXPECT_FALSE(contains(packed, "neither"));
+  const auto none = MarkSetFigures::of(MarkSet());
+  EXPECT_EQ(none.bits, 0U);
+  EXPECT_EQ(none.density, 0);
+  EXPECT_EQ(none.fp_rate, 0);
 }
 
 }  // namespace

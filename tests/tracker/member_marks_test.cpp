@@ -4,11 +4,7 @@
 
 #include <string>
 
-#include "base/byte_codec.h"
 #include "tests/tracker/node.h"
-#include "tests/tracker/samples.h"
-#include "tracker/paths/path.h"
-#include "tracker/storage/mark_set_codec.h"
 
 namespace spoor::tracker {
 namespace {
@@ -81,34 +77,24 @@ TEST(MemberMarksTest, RecordsOfAnotherMeaning_AreIncomplete) {
 }
 
 TEST(MemberMarksTest, TreeMarks_AndRecordsAreKeptApart) {
+  const MarkSet only_records = set_of({joined_mark({a, 0})});
+  EXPECT_FALSE(only_records.empty());
+  EXPECT_FALSE(contains(only_records, "x"));
+  EXPECT_FALSE(only_records.tree_marks().has_below(""));
   TreeMarks trees;
   EXPECT_TRUE(trees.add(""));
-  EXPECT_TRUE(trees.add(joined_mark({a, 0}).path)) << "the root does not cover it";
-  EXPECT_FALSE(trees.add(joined_mark({a, 0}).path));
-  EXPECT_THAT(trees.members(), SizeIs(1));
+  EXPECT_TRUE(trees.add(joined_mark({a, 2}).path)) << "the root does not cover it";
+  EXPECT_FALSE(trees.add(joined_mark({a, 2}).path));
+  EXPECT_FALSE(trees.add(joined_mark({a, 1}).path));
+  EXPECT_TRUE(trees.add(joined_mark({a, 10}).path)) << "a later run takes its place";
   EXPECT_TRUE(trees.add(joined_mark({b, 0}).path));
-  EXPECT_THAT(trees.members(), SizeIs(2));
   EXPECT_EQ(trees.size(), 1U);
+  MarkSet set;
+  set.set_trees(trees);
+  EXPECT_THAT(member_marks(set).joined, ElementsAre(testing::Pair(a, 10), testing::Pair(b, 0)));
   trees.drop_members();
   EXPECT_THAT(trees.members(), IsEmpty());
   EXPECT_TRUE(trees.covers("x"));
-}
-
-TEST(MemberMarksTest, LaterRun_TakesThePlaceOfTheEarlierOne) {
-  TreeMarks trees;
-  EXPECT_TRUE(trees.add(joined_mark({a, 2}).path));
-  EXPECT_FALSE(trees.add(joined_mark({a, 1}).path));
-  EXPECT_TRUE(trees.add(joined_mark({a, 10}).path));
-  MarkSet set;
-  set.set_trees(trees);
-  EXPECT_THAT(member_marks(set).joined, ElementsAre(testing::Pair(a, 10)));
-}
-
-TEST(MemberMarksTest, OnlyRecords_AreNotEmptyAndNoPathIsMarked) {
-  const MarkSet set = set_of({joined_mark({a, 0})});
-  EXPECT_FALSE(set.empty());
-  EXPECT_FALSE(contains(set, "x"));
-  EXPECT_FALSE(set.tree_marks().has_below(""));
 }
 
 TEST(MemberMarksTest, TooManyRecords_BecomeOneForAll) {
@@ -136,13 +122,7 @@ TEST(MemberMarksTest, Codec_KeepsAllRecordsBesideAllTreeMarks) {
   TreeMarks trees = set.tree_marks();
   for (std::size_t number = 0; number < TreeMarks::count_max; ++number) trees.add(std::to_string(number));
   set.set_trees(std::move(trees));
-  base::ByteWriter out;
-  encode_mark_set(out, set);
-  const std::string bytes = out.take();
-  base::ByteReader in(bytes);
-  const auto decoded = decode_mark_set(in, TreeMarks::bytes_max);
-  ASSERT_TRUE(decoded);
-  EXPECT_EQ(decoded->tree_marks(), set.tree_marks());
+  EXPECT_EQ(decoded(encoded(set)).value().tree_marks(), set.tree_marks());
 }
 
 // --- in a tracker ---

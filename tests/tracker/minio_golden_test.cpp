@@ -2,17 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <charconv>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "tests/golden/golden.h"
-#include "tracker/filter/hash.h"
-#include "tracker/paths/path.h"
+#include "tests/tracker/minio_samples.h"
+#include "tests/tracker/samples.h"
 #include "tracker/storage/minio_snapshot.h"
 
 namespace spoor::tracker {
@@ -21,64 +18,6 @@ namespace {
 using nlohmann::json;
 
 constexpr BloomShape default_shape{958506, 4};
-
-void append_utf8(std::string& text, unsigned long code) {
-  const auto put = [&](unsigned long byte) { text += static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | code >> 6U);
-    put(0x80 | (code & 0x3FU));
-  } else if (code < 0x10000) {
-    put(0xE0 | code >> 12U);
-    put(0x80 | (code >> 6U & 0x3FU));
-    put(0x80 | (code & 0x3FU));
-  } else {
-    put(0xF0 | code >> 18U);
-    put(0x80 | (code >> 12U & 0x3FU));
-    put(0x80 | (code >> 6U & 0x3FU));
-    put(0x80 | (code & 0x3FU));
-  }
-}
-
-// A string as Go's strconv.Quote writes it.
-std::string unquote(std::string_view quoted) {
-  if (quoted.size() < 2 || quoted.front() != '"' || quoted.back() != '"')
-    throw std::runtime_error("not quoted");
-  quoted = quoted.substr(1, quoted.size() - 2);
-  static const std::map<char, char> plain{{'a', '\a'}, {'b', '\b'}, {'f', '\f'},  {'n', '\n'}, {'r', '\r'},
-                                          {'t', '\t'}, {'v', '\v'}, {'\\', '\\'}, {'"', '"'}};
-  static const std::map<char, std::size_t> digits{{'x', 2}, {'u', 4}, {'U', 8}};
-  std::string text;
-  while (!quoted.empty()) {
-    if (quoted[0] != '\\') {
-      text += quoted[0];
-      quoted.remove_prefix(1);
-      continue;
-    }
-    const char kind = quoted.at(1);
-    quoted.remove_prefix(2);
-    if (const auto found = plain.find(kind); found != plain.end()) {
-      text += found->second;
-      continue;
-    }
-    const std::size_t count = digits.at(kind);
-    const unsigned long code = std::stoul(std::string(quoted.substr(0, count)), nullptr, 16);
-    quoted.remove_prefix(count);
-    if (kind == 'x') {
-      text += static_cast<char>(code);
-    } else {
-      append_utf8(text, code);
-    }
-  }
-  return text;
-}
-
-TEST(UnquoteTest, GoQuotedString_IsUnquoted) {
-  EXPECT_EQ(unquote(R"("")"), "");
-  EXPECT_EQ(unquote(R"("a\n\"\\\x00\xff\u00fc\U0001f600")"),
-            std::string("a\n\"\\\0\xff\xc3\xbc\xf0\x9f\x98\x80", 12));
-}
 
 struct Vector {
   std::size_t length = 0;
@@ -94,13 +33,10 @@ std::vector<Vector> read_vectors() {
     if (line.starts_with('#')) continue;
     std::istringstream columns(line);
     std::string length, quoted, words, positions;
-    std::getline(columns, length, '\t');
-    std::getline(columns, quoted, '\t');
-    std::getline(columns, words, '\t');
-    std::getline(columns, positions, '\t');
+    for (std::string* column : {&length, &quoted, &words, &positions}) std::getline(columns, *column, '\t');
     Vector vector;
     vector.length = std::stoul(length);
-    vector.key = unquote(quoted);
+    vector.key = quoted.substr(1, quoted.size() - 2);  // none has an escape
     std::istringstream hex(words);
     for (std::uint64_t& word : vector.hash.words) hex >> std::hex >> word;
     std::istringstream numbers(positions);
@@ -110,38 +46,19 @@ std::vector<Vector> read_vectors() {
   return vectors;
 }
 
-TEST(MinioGoldenTest, GoldenVectors_HashWordsMatch) {
+TEST(MinioGoldenTest, GoldenVectors_HaveTheHashWordsAndSetExactlyTheirFourBits) {
   const auto vectors = read_vectors();
   ASSERT_EQ(vectors.size(), 51U);
   for (const Vector& vector : vectors) {
     ASSERT_EQ(vector.key.size(), vector.length) << vector.key;
-    EXPECT_EQ(hash_path(vector.key), vector.hash) << vector.key;
-  }
-}
-
-TEST(MinioGoldenTest, GoldenVectors_SetExactlyTheirFourBits) {
-  for (const Vector& vector : read_vectors()) {
     ASSERT_EQ(vector.positions.size(), 4U) << vector.key;
+    EXPECT_EQ(hash_path(vector.key), vector.hash) << vector.key;
     std::vector<std::uint64_t> expected(default_shape.word_count());
     for (const std::uint64_t bit : vector.positions) expected[bit / 64] |= std::uint64_t{1} << (bit % 64);
     BloomFilter filter(default_shape);
     filter.add(hash_path(vector.key));
-    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), filter.words().begin(), filter.words().end()))
-        << vector.key;
+    EXPECT_EQ(bits_of(filter), expected) << vector.key;
   }
-}
-
-// MinIO's form of a filter; only this test ever writes it.
-std::string encode_minio_bloom(const BloomFilter& filter) {
-  std::string bytes;
-  const auto put = [&](std::uint64_t value) {
-    for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 0xFFU);
-  };
-  put(filter.shape().bits);
-  put(filter.shape().hashes);
-  put(filter.shape().bits);
-  for (const std::uint64_t word : filter.words()) put(word);
-  return bytes;
 }
 
 TEST(MinioGoldenTest, FilterOfGoldenItems_MatchesMinioBytes) {
@@ -149,7 +66,7 @@ TEST(MinioGoldenTest, FilterOfGoldenItems_MatchesMinioBytes) {
   BloomFilter filter({items.at("m").get<std::uint64_t>(), items.at("k").get<std::uint64_t>()});
   for (const json& item : items.at("items")) filter.add(hash_path(item.get<std::string>()));
   EXPECT_EQ(filter.bits_set(), items.at("bits_set").get<std::uint64_t>());
-  EXPECT_TRUE(encode_minio_bloom(filter) == golden::golden_file("items.bloom"));
+  EXPECT_TRUE(minio_bytes_of(filter) == golden::golden_file("items.bloom"));
 }
 
 TEST(MinioGoldenTest, MinioFilterFromDisk_IsDecodedExactly) {
@@ -160,7 +77,7 @@ TEST(MinioGoldenTest, MinioFilterFromDisk_IsDecodedExactly) {
   ASSERT_TRUE(snapshot);
   const BloomFilter& filter = snapshot->cycles.back().filter;
   EXPECT_EQ(filter.shape(), default_shape);
-  EXPECT_TRUE(encode_minio_bloom(filter) == bytes);
+  EXPECT_TRUE(minio_bytes_of(filter) == bytes);
 }
 
 class MinioSnapshotGoldenTest : public ::testing::Test {
@@ -172,20 +89,16 @@ class MinioSnapshotGoldenTest : public ::testing::Test {
   const json golden_ = json::parse(golden::golden_file("tracker.v7.json"));
 };
 
-TEST_F(MinioSnapshotGoldenTest, Cycles_AreReadInOrderWithSaveTime) {
+TEST_F(MinioSnapshotGoldenTest, Cycles_AreReadInOrderWithTheirFilters) {
   EXPECT_EQ(snapshot_.saved_at, base::WallTime(std::chrono::seconds(1'677'169'754)));
   EXPECT_EQ(snapshot_.current, CycleId{20});
   ASSERT_EQ(snapshot_.cycles.size(), 16U);
-  for (std::size_t at = 0; at < snapshot_.cycles.size(); ++at)
-    EXPECT_EQ(snapshot_.cycles[at].id.value, 5 + at);
-}
-
-TEST_F(MinioSnapshotGoldenTest, CycleFilters_HaveGoldenShapeAndBitCount) {
-  ASSERT_EQ(golden_.at("cycles").size(), snapshot_.cycles.size());
+  ASSERT_EQ(golden_.at("cycles").size(), 16U);
   for (std::size_t at = 0; at < snapshot_.cycles.size(); ++at) {
     const json& cycle = golden_["cycles"][at];
     const BloomFilter& filter = snapshot_.cycles[at].filter;
-    ASSERT_EQ(cycle.at("idx").get<std::uint64_t>(), snapshot_.cycles[at].id.value);
+    EXPECT_EQ(snapshot_.cycles[at].id.value, 5 + at);
+    ASSERT_EQ(cycle.at("idx").get<std::uint64_t>(), 5 + at);
     EXPECT_EQ(filter.shape(),
               (BloomShape{cycle.at("m").get<std::uint64_t>(), cycle.at("k").get<std::uint64_t>()}));
     EXPECT_EQ(filter.bits_set(), cycle.at("bits_set").get<std::uint64_t>()) << "cycle " << cycle["idx"];
@@ -200,10 +113,11 @@ TEST_F(MinioSnapshotGoldenTest, Marks_AreFoundInTheirCycles) {
       if (mark.at("keys").is_null()) {
         const std::string path =
             mark.at("bucket").get<std::string>() + '/' + mark.at("prefix").get<std::string>();
-        for_each_prefix_hash(path, [&](const PathHash& hash, bool) {
+        const PrefixHashes hashes(path);
+        for (const PathHash& hash : hashes.all()) {
           ++keys;
           EXPECT_TRUE(filter.may_contain(hash)) << path;
-        });
+        }
         continue;
       }
       for (const json& marked : mark["keys"]) {

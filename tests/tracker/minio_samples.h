@@ -21,13 +21,19 @@ inline void put_big(std::string& bytes, std::uint64_t value) {
 // The one path that a cycle of these files holds.
 inline std::string minio_path_of(std::uint64_t cycle) { return "bucket/cycle-" + std::to_string(cycle); }
 
-inline void put_minio_filter(std::string& bytes, const std::string& path) {
-  BloomFilter filter({1'009, 7});
-  filter.add(hash_path(path));
+inline std::string minio_bytes_of(const BloomFilter& filter) {
+  std::string bytes;
   put_big(bytes, filter.shape().bits);
   put_big(bytes, filter.shape().hashes);
   put_big(bytes, filter.shape().bits);
   for (const std::uint64_t word : filter.words()) put_big(bytes, word);
+  return bytes;
+}
+
+inline std::string minio_filter_of(const std::string& path) {
+  BloomFilter filter({1'009, 7});
+  filter.add(hash_path(path));
+  return minio_bytes_of(filter);
 }
 
 inline std::string minio_header(std::uint64_t saved_s, std::uint64_t current) {
@@ -40,11 +46,11 @@ inline std::string minio_header(std::uint64_t saved_s, std::uint64_t current) {
 inline std::string minio_file(std::uint64_t saved_s, std::uint64_t current,
                               const std::vector<std::uint64_t>& history) {
   std::string bytes = minio_header(saved_s, current);
-  put_minio_filter(bytes, minio_path_of(current));
+  bytes += minio_filter_of(minio_path_of(current));
   put_little(bytes, history.size());
   for (const std::uint64_t cycle : history) {
     put_little(bytes, cycle);
-    put_minio_filter(bytes, minio_path_of(cycle));
+    bytes += minio_filter_of(minio_path_of(cycle));
   }
   return bytes;
 }

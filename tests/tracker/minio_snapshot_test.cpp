@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "tests/support/largest_allocation.h"
@@ -13,6 +13,8 @@
 
 namespace spoor::tracker {
 namespace {
+
+constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
 
 void expect_corrupt(std::string_view bytes) {
   support::reset_largest_allocation();
@@ -25,41 +27,17 @@ void expect_corrupt(std::string_view bytes) {
 // The sample up to its current filter, for another one to follow.
 std::string header() { return minio_header(1'677'169'754, 20); }
 
-TEST(MinioSnapshotTest, WholeFile_IsDecoded) {
-  const auto snapshot = decode_minio_snapshot(minio_file(1'677'169'754, 20, {18, 19}));
+TEST(MinioSnapshotTest, WholeFile_IsDecodedWithItsHistoryInOrder) {
+  const auto snapshot = decode_minio_snapshot(minio_file(1'677'169'754, 20, {7, 19, 3}) + "trailing");
   ASSERT_TRUE(snapshot);
   EXPECT_EQ(snapshot->saved_at, base::WallTime(std::chrono::seconds(1'677'169'754)));
   EXPECT_EQ(snapshot->current, CycleId{20});
-  ASSERT_EQ(snapshot->cycles.size(), 3U);
-  EXPECT_TRUE(snapshot->cycles.front().filter.may_contain(hash_path(minio_path_of(18))));
-  EXPECT_TRUE(snapshot->cycles.back().filter.may_contain(hash_path(minio_path_of(20))));
-}
-
-TEST(MinioSnapshotTest, HistoryInAnyOrder_IsSortedByCycle) {
-  const auto snapshot = decode_minio_snapshot(minio_file(1, 20, {7, 19, 3}));
-  ASSERT_TRUE(snapshot);
   std::vector<std::uint64_t> ids;
   for (const MinioCycle& cycle : snapshot->cycles) {
     ids.push_back(cycle.id.value);
     EXPECT_TRUE(cycle.filter.may_contain(hash_path(minio_path_of(cycle.id.value))));
   }
   EXPECT_EQ(ids, (std::vector<std::uint64_t>{3, 7, 19, 20}));
-}
-
-TEST(MinioSnapshotTest, TrailingBytes_AreIgnored) {
-  EXPECT_TRUE(decode_minio_snapshot(minio_file(1, 20, {19}) + "trailing"));
-}
-
-// ancestor 2
-TEST(MinioSnapshotTest, EmptyFile_IsCorrupt) { expect_corrupt(""); }
-
-// ancestor 2
-TEST(MinioSnapshotTest, TruncatedFile_IsCorrupt) {
-  const std::string bytes = minio_file(1'677'169'754, 20, {18, 19});
-  for (std::size_t size = 0; size < bytes.size(); ++size) {
-    SCOPED_TRACE(size);
-    expect_corrupt(std::string_view(bytes).substr(0, size));
-  }
 }
 
 TEST(MinioSnapshotTest, OtherVersion_IsUnknown) {
@@ -72,44 +50,36 @@ TEST(MinioSnapshotTest, OtherVersion_IsUnknown) {
   }
 }
 
-// ancestor 4: m = 0 divides by zero, k = 0 answers yes to everything.
-TEST(MinioSnapshotTest, FilterWithoutBitsOrHashes_IsCorrupt) {
-  for (const auto& [bits, hashes] : {std::pair<std::uint64_t, std::uint64_t>{0, 4}, {64, 0}, {0, 0}}) {
-    std::string bytes = header();
-    put_big(bytes, bits);
-    put_big(bytes, hashes);
-    put_big(bytes, bits);
-    bytes.append(64, '\0');
-    expect_corrupt(bytes);
+// ancestor 2
+TEST(MinioSnapshotTest, TruncatedFile_IsCorrupt) {
+  const std::string bytes = minio_file(1'677'169'754, 20, {18, 19});
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    SCOPED_TRACE(size);
+    expect_corrupt(std::string_view(bytes).substr(0, size));
   }
 }
 
-// ancestor 4
-TEST(MinioSnapshotTest, FilterLongerThanFile_IsRefusedBeforeAllocation) {
-  for (const std::uint64_t bits : {std::uint64_t{100'000'000}, BloomShape::bits_max, std::uint64_t{1} << 60U,
-                                   std::numeric_limits<std::uint64_t>::max()}) {
+// ancestor 4: m = 0 divides by zero, k = 0 answers yes to everything, and lengths are believed.
+TEST(MinioSnapshotTest, ImpossibleFilter_IsRefusedBeforeAllocation) {
+  const std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> cases[] = {
+      {0, 4, 0},
+      {64, 0, 64},
+      {0, 0, 0},
+      {64, 4, 128},
+      {100'000'000, 4, 100'000'000},
+      {BloomShape::bits_max, 4, BloomShape::bits_max},
+      {most, 4, most}};
+  for (const auto& [bits, hashes, length] : cases) {
     std::string bytes = header();
-    put_big(bytes, bits);
-    put_big(bytes, 4);
-    put_big(bytes, bits);
+    for (const std::uint64_t number : {bits, hashes, length}) put_big(bytes, number);
     bytes.append(64, '\0');
     expect_corrupt(bytes);
   }
-}
-
-TEST(MinioSnapshotTest, FilterLengthsDiffer_IsCorrupt) {
-  std::string bytes = header();
-  put_big(bytes, 64);
-  put_big(bytes, 4);
-  put_big(bytes, 128);
-  bytes.append(64, '\0');
-  expect_corrupt(bytes);
 }
 
 // ancestor 4: a history count of 2^60 panics.
 TEST(MinioSnapshotTest, HistoryCountBeyondFile_IsRefusedBeforeAllocation) {
-  for (const std::uint64_t count :
-       {std::uint64_t{3}, std::uint64_t{1} << 60U, std::numeric_limits<std::uint64_t>::max()}) {
+  for (const std::uint64_t count : {std::uint64_t{3}, std::uint64_t{1} << 60U, most}) {
     std::string bytes = minio_file(1, 20, {});
     bytes.resize(bytes.size() - 8);
     put_little(bytes, count);
@@ -118,7 +88,7 @@ TEST(MinioSnapshotTest, HistoryCountBeyondFile_IsRefusedBeforeAllocation) {
 }
 
 TEST(MinioSnapshotTest, SaveTimeOutOfRange_IsCorrupt) {
-  expect_corrupt(minio_file(std::numeric_limits<std::uint64_t>::max(), 20, {}));
+  expect_corrupt(minio_file(most, 20, {}));
   expect_corrupt(minio_file(std::uint64_t{1} << 40U, 20, {}));
 }
 

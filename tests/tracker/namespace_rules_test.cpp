@@ -13,61 +13,30 @@ namespace {
 
 NamespaceRules excluding(std::vector<std::string> globs) { return NamespaceRules({std::move(globs), false}); }
 
-// ancestor 7: reserved names are ignored always, not only while debugging.
-TEST(NamespaceRulesTest, ReservedNames_AreIgnoredWithAllBelow) {
-  const NamespaceRules rules;
-  for (const std::string_view path : {".spoor", ".spoor/.tracker.bin", ".minio.sys", ".minio.sys/tmp/x"}) {
-    EXPECT_TRUE(rules.ignores(path)) << path;
-  }
-}
-
-TEST(NamespaceRulesTest, ReservedNamesBelowTopLevel_AreNotIgnored) {
-  const NamespaceRules rules;
-  for (const std::string_view path :
-       {"bucket/.spoor", "bucket/.minio.sys/x", ".spoor2", "x.spoor", ".Spoor"}) {
-    EXPECT_FALSE(rules.ignores(path)) << path;
-  }
-}
-
-TEST(NamespaceRulesTest, GlobWithoutSlash_MatchesEachComponent) {
-  const NamespaceRules rules = excluding({"*.tmp", "lost+found"});
-  for (const std::string_view path :
-       {"x.tmp", "bucket/x.tmp", "bucket/x.tmp/below", "lost+found", "bucket/lost+found/x", "bucket/.tmp"}) {
-    EXPECT_TRUE(rules.ignores(path)) << path;
-  }
-  for (const std::string_view path : {"bucket", "bucket/x.tmp2", "bucket/tmp", "lost+foundx"}) {
-    EXPECT_FALSE(rules.ignores(path)) << path;
-  }
-}
-
-TEST(NamespaceRulesTest, GlobWithSlash_MatchesPathFromRoot) {
-  const NamespaceRules rules = excluding({"bucket/*/cache"});
-  for (const std::string_view path : {"bucket/a/cache", "bucket/a/cache/deep/below"})
-    EXPECT_TRUE(rules.ignores(path)) << path;
-  for (const std::string_view path : {"bucket/cache", "bucket/a/b/cache", "x/bucket/a/cache", "bucket/a"}) {
-    EXPECT_FALSE(rules.ignores(path)) << path;
-  }
-}
-
-TEST(NamespaceRulesTest, NonUtf8Bytes_AreMatchedAsBytes) {
-  EXPECT_TRUE(excluding({"*.tmp"}).ignores("bucket/\xff\xfe.tmp"));
-  EXPECT_FALSE(excluding({"*.tmp"}).ignores("bucket/\xff\xfe"));
-}
-
-TEST(NamespaceRulesTest, InvalidGlob_ExcludesNothing) {
-  EXPECT_FALSE(excluding({"[a"}).ignores("a"));
-  EXPECT_FALSE(excluding({""}).ignores("a"));
-}
-
-TEST(NamespaceRulesTest, IgnoresChildInWalk_MatchesWholePathResult) {
-  SPOOR_RANDOM(random);
-  const NamespaceRules rules = excluding({"a-", "b/*/c", "\xff*"});
-  for (int round = 0; round < 5'000; ++round) {
-    const std::string path = random_path(random, 5);
-    bool by_walk = false;
-    for (ComponentCursor at(path); !by_walk && at.next();)
-      by_walk = rules.ignores_child(at.prefix(), at.component());
-    ASSERT_EQ(rules.ignores(path), by_walk) << path;
+TEST(NamespaceRulesTest, ReservedNamesAndGlobs_AreIgnoredWithAllBelow) {
+  struct Case {
+    std::vector<std::string> globs;
+    std::vector<std::string_view> ignored;
+    std::vector<std::string_view> kept;
+  };
+  const Case cases[] = {
+      // ancestor 7: reserved names are ignored always, not only while debugging.
+      {{},
+       {".spoor", ".spoor/.tracker.bin", ".minio.sys", ".minio.sys/tmp/x"},
+       {"bucket/.spoor", "bucket/.minio.sys/x", ".spoor2", "x.spoor", ".Spoor"}},
+      {{"*.tmp", "lost+found"},
+       {"x.tmp", "bucket/x.tmp", "bucket/x.tmp/below", "lost+found", "bucket/lost+found/x", "bucket/.tmp",
+        "bucket/\xff\xfe.tmp"},
+       {"bucket", "bucket/x.tmp2", "bucket/tmp", "lost+foundx", "bucket/\xff\xfe"}},
+      {{"bucket/*/cache"},
+       {"bucket/a/cache", "bucket/a/cache/deep/below"},
+       {"bucket/cache", "bucket/a/b/cache", "x/bucket/a/cache", "bucket/a"}},
+      {{"[a", ""}, {}, {"a"}},  // not valid
+  };
+  for (const Case& each : cases) {
+    const NamespaceRules rules = excluding(each.globs);
+    for (const std::string_view path : each.ignored) EXPECT_TRUE(rules.ignores(path)) << path;
+    for (const std::string_view path : each.kept) EXPECT_FALSE(rules.ignores(path)) << path;
   }
 }
 
@@ -110,26 +79,20 @@ TEST(NamespaceRulesTest, RandomGlobs_MatchAsFnmatchDoes) {
   EXPECT_GT(excluded, 1000) << "the samples say something";
 }
 
-// Each of them was held against the path up to each of its components: 40 globs took 2,000 comparisons of up
-// to 4,000 bytes each for one such path.
+// Each glob is compared with as many components as agree, not with the path up to each of its components of
+// up to 4,096 bytes: this test would not end.
 TEST(NamespaceRulesTest, ManyGlobsAndDeepPath_CostOneComparisonPerGlob) {
   std::vector<std::string> globs;
-  for (int i = 0; i < 40; ++i) globs.push_back("bucket-" + std::to_string(i) + "/*/cache/*");
+  for (int i = 0; i < 100'000; ++i) globs.push_back("bucket-" + std::to_string(i) + "/*/cache/*");
+  globs.insert(globs.end(), 10'000, "[[:alpha:]]*/tmp");  // can't be taken apart
   const NamespaceRules rules = excluding(globs);
   std::string path = "a";
   while (path.size() + 2 <= path_bytes_max) path += "/a";
-  Comparisons comparisons = 0;
-  EXPECT_FALSE(rules.ignores(path, &comparisons));
-  EXPECT_EQ(comparisons, 40U);
-  comparisons = 0;
-  EXPECT_FALSE(rules.ignores("bucket-1/a/b/" + path.substr(0, 4000), &comparisons));
-  EXPECT_EQ(comparisons, 40U + 2U) << "as far as they agree";
-  comparisons = 0;
-  EXPECT_TRUE(rules.ignores("bucket-1/a/cache/x/" + path.substr(0, 4000), &comparisons));
-  // One that can't be taken apart.
-  comparisons = 0;
-  EXPECT_FALSE(excluding({"[[:alpha:]]*/tmp"}).ignores(path, &comparisons));
-  EXPECT_EQ(comparisons, 2U);
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_FALSE(rules.ignores(path));
+    EXPECT_FALSE(rules.ignores("bucket-1/a/b/" + path.substr(0, 4000)));
+    EXPECT_TRUE(rules.ignores("bucket-1/a/cache/x/" + path.substr(0, 4000)));
+  }
 }
 
 TEST(NamespaceRulesTest, S3BucketNames_AreCheckedOnlyIfEnabled) {
@@ -156,16 +119,13 @@ TEST(NamespaceRulesTest, S3BucketName_IsValidated) {
   }
 }
 
-TEST(NamespaceRulesTest, Fingerprint_DependsOnRulesNotTheirOrder) {
+TEST(NamespaceRulesTest, FingerprintAndDigest_DependOnRulesNotTheirOrder) {
   const std::string plain = NamespaceRules().fingerprint();
   EXPECT_EQ(excluding({"a", "b"}).fingerprint(), excluding({"b", "a"}).fingerprint());
   EXPECT_NE(excluding({"a"}).fingerprint(), plain);
   EXPECT_NE(excluding({"a", "b"}).fingerprint(), excluding({"a"}).fingerprint());
   EXPECT_NE(excluding({"a|1:b"}).fingerprint(), excluding({"a", "b"}).fingerprint());
   EXPECT_NE(NamespaceRules({{}, true}).fingerprint(), plain);
-}
-
-TEST(NamespaceRulesTest, Digest_FollowsTheFingerprint) {
   EXPECT_EQ(excluding({"a", "b"}).digest(), excluding({"b", "a"}).digest());
   EXPECT_NE(excluding({"a"}).digest(), NamespaceRules().digest());
 }

@@ -6,10 +6,10 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
-#include "base/byte_codec.h"
 #include "tests/support/largest_allocation.h"
-#include "tests/support/random.h"
+#include "tests/tracker/samples.h"
 #include "tracker/errors.h"
 
 namespace spoor::tracker {
@@ -89,32 +89,30 @@ TEST(PackedBitsTest, EncodedBytes_MatchTheFormat) {
                                     "10000111"));
 }
 
-TEST(PackedBitsTest, RandomBits_RoundTripAtEveryDensity) {
-  SPOOR_RANDOM(random);
-  for (const double density : {0.0, 0.0001, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.37, 0.5, 0.9, 1.0}) {
-    for (const std::uint64_t bits : {1U, 2U, 63U, 64U, 65U, 1'000U, 16'384U, 50'001U}) {
-      const Words words = random_words(random, bits, density);
-      const auto packed = PackedBits::pack(words, no_bound);
-      ASSERT_TRUE(packed) << density << ' ' << bits;
-      ASSERT_EQ(packed->count(), count_bits(words));
-      ASSERT_EQ(unpacked(*packed, bits), words) << density << ' ' << bits;
-      for (std::uint64_t bit = 0; bit < bits; bit += random.between(1, 1 + bits / 500))
-        ASSERT_EQ(packed->test(bit), has_bit(words, bit)) << density << ' ' << bits << ' ' << bit;
-
-      const auto parsed = PackedBits::parse(packed->bytes(), bits);
-      ASSERT_TRUE(parsed) << parsed.error().message;
-      ASSERT_EQ(parsed->bytes(), packed->bytes());
-      ASSERT_EQ(parsed->memory_bytes(), packed->memory_bytes());
-      ASSERT_EQ(unpacked(*parsed, bits), words);
-      for (std::uint64_t bit = 0; bit < bits; bit += random.between(1, 1 + bits / 500))
-        ASSERT_EQ(parsed->test(bit), has_bit(words, bit)) << density << ' ' << bits << ' ' << bit;
-    }
+void expect_round_trip(support::Random& random, const Words& words, std::uint64_t bits) {
+  const auto packed = PackedBits::pack(words, no_bound);
+  ASSERT_TRUE(packed);
+  const auto parsed = PackedBits::parse(packed->bytes(), bits);
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  ASSERT_EQ(parsed->bytes(), packed->bytes());
+  ASSERT_EQ(parsed->memory_bytes(), packed->memory_bytes());
+  for (const PackedBits& each : {*packed, *parsed}) {
+    ASSERT_EQ(each.count(), count_bits(words));
+    ASSERT_EQ(unpacked(each, bits), words);
+    for (std::uint64_t bit = 0; bit < bits; bit += random.between(1, 1 + bits / 500))
+      ASSERT_EQ(each.test(bit), has_bit(words, bit)) << bit;
   }
 }
 
-// Runs, and gaps far longer and shorter than the parameter is made for.
-TEST(PackedBitsTest, RunsOfBits_RoundTrip) {
+TEST(PackedBitsTest, RandomBitsAndRuns_RoundTripAtEveryDensity) {
   SPOOR_RANDOM(random);
+  for (const double density : {0.0, 0.0001, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.37, 0.5, 0.9, 1.0}) {
+    for (const std::uint64_t bits : {1U, 2U, 63U, 64U, 65U, 1'000U, 16'384U, 50'001U}) {
+      ASSERT_NO_FATAL_FAILURE(expect_round_trip(random, random_words(random, bits, density), bits))
+          << density << ' ' << bits;
+    }
+  }
+  // Runs, and gaps far longer and shorter than the parameter is made for.
   for (int round = 0; round < 300; ++round) {
     const std::uint64_t bits = random.between(1, 200'000);
     Words words((bits + 63) / 64);
@@ -123,15 +121,7 @@ TEST(PackedBitsTest, RunsOfBits_RoundTrip) {
       for (std::uint64_t n = random.between(1, 3'000); n > 0 && bit < bits; --n, bit += random.between(1, 3))
         words[bit / 64] |= std::uint64_t{1} << (bit % 64);
     }
-    const auto packed = PackedBits::pack(words, no_bound);
-    ASSERT_TRUE(packed);
-    const auto parsed = PackedBits::parse(packed->bytes(), bits);
-    ASSERT_TRUE(parsed) << parsed.error().message;
-    ASSERT_EQ(unpacked(*parsed, bits), words);
-    for (std::uint64_t bit = 0; bit < bits; bit += random.between(1, 400)) {
-      ASSERT_EQ(packed->test(bit), has_bit(words, bit));
-      ASSERT_EQ(parsed->test(bit), has_bit(words, bit));
-    }
+    ASSERT_NO_FATAL_FAILURE(expect_round_trip(random, words, bits)) << bits;
   }
 }
 
@@ -170,7 +160,7 @@ TEST(PackedBitsTest, PackedSize_IsWithinFourPercentOfEntropy) {
   }
 }
 
-TEST(PackedBitsTest, PackNotShorterThanLimit_IsRefused) {
+TEST(PackedBitsTest, PackNotShorterThanLimit_IsRefusedWithLittleMemory) {
   SPOOR_RANDOM(random);
   const Words words = random_words(random, 10'000, 0.05);
   const std::uint64_t size = PackedBits::pack(words, no_bound)->bytes().size();
@@ -179,34 +169,32 @@ TEST(PackedBitsTest, PackNotShorterThanLimit_IsRefused) {
   const auto packed = PackedBits::pack(words, size + size / 20);
   ASSERT_TRUE(packed);
   EXPECT_EQ(packed->bytes().size(), size);
-  EXPECT_FALSE(PackedBits::pack(random_words(random, 10'000, 0.5), 1'250));
-}
-
-TEST(PackedBitsTest, RefusedPack_AllocatesLittle) {
-  SPOOR_RANDOM(random);
-  const Words words = random_words(random, 400'000, 0.5);
+  const Words dense = random_words(random, 400'000, 0.5);
   support::reset_largest_allocation();
-  EXPECT_FALSE(PackedBits::pack(words, words.size() * 8));
+  EXPECT_FALSE(PackedBits::pack(dense, dense.size() * 8));
   EXPECT_LT(support::largest_allocation_bytes(), 1024U);
 }
 
 TEST(PackedBitsTest, MalformedStream_IsRefused) {
   EXPECT_TRUE(PackedBits::parse(stream_of(0, 0, ""), 1));
   EXPECT_TRUE(PackedBits::parse(stream_of(2, 0, "11"), 2));
-  expect_refused("", 10, "cut off");
-  expect_refused(stream_of(0, 0, "").substr(0, 8), 10, "cut off");
-  expect_refused(stream_of(0, 37, ""), 10, "Rice");
-  expect_refused(stream_of(1, 255, "1"), 10, "Rice");
-  expect_refused(stream_of(9, 0, "11111111"), 10, "more positions than");
-  expect_refused(stream_of(no_bound, 36, "1111"), 10, "more positions than");
-  expect_refused(stream_of(2, 0, "01"), 10, "cut off in");
-  expect_refused(stream_of(1, 7, "01010101"), 10'000, "cut off in");
-  expect_refused(stream_of(2, 2, "10000001"), 10'000, "cut off in");
-  expect_refused(stream_of(2, 0, "11"), 1, "beyond");
-  expect_refused(stream_of(1, 0, "0001"), 3, "beyond");
-  expect_refused(stream_of(1, 0, "101"), 10, "after the last");
-  expect_refused(stream_of(1, 0, "100000000"), 10, "after the last");
-  expect_refused(stream_of(0, 0, "0"), 10, "after the last");
+  const std::tuple<std::string, std::uint64_t, const char*> cases[] = {
+      {"", 10, "cut off"},
+      {stream_of(0, 0, "").substr(0, 8), 10, "cut off"},
+      {stream_of(0, 37, ""), 10, "Rice"},
+      {stream_of(1, 255, "1"), 10, "Rice"},
+      {stream_of(9, 0, "11111111"), 10, "more positions than"},
+      {stream_of(no_bound, 36, "1111"), 10, "more positions than"},
+      {stream_of(2, 0, "01"), 10, "cut off in"},
+      {stream_of(1, 7, "01010101"), 10'000, "cut off in"},
+      {stream_of(2, 2, "10000001"), 10'000, "cut off in"},
+      {stream_of(2, 0, "11"), 1, "beyond"},
+      {stream_of(1, 0, "0001"), 3, "beyond"},
+      {stream_of(1, 0, "101"), 10, "after the last"},
+      {stream_of(1, 0, "100000000"), 10, "after the last"},
+      {stream_of(0, 0, "0"), 10, "after the last"},
+  };
+  for (const auto& [bytes, bits, why] : cases) expect_refused(bytes, bits, why);
 }
 
 TEST(PackedBitsTest, EndlessRunsAndOverflowingGaps_AreRefused) {
@@ -230,9 +218,7 @@ TEST(PackedBitsTest, FlippedBitOrTruncation_IsRefusedOrStaysInBounds) {
   for (std::size_t size = 0; size < bytes.size(); ++size)
     ASSERT_FALSE(PackedBits::parse(std::string_view(bytes).substr(0, size), bits)) << size;
   for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
-    std::string changed = bytes;
-    changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << (bit % 8)));
-    const auto packed = PackedBits::parse(changed, bits);
+    const auto packed = PackedBits::parse(flipped(bytes, bit / 8, 1 << (bit % 8)), bits);
     if (!packed) continue;
     const Words now = unpacked(*packed, bits);
     ASSERT_EQ(count_bits(now), packed->count());

@@ -42,12 +42,6 @@ class AdoptionTest : public ::testing::Test {
   }
 
   // A mark in cycle 1, adopted marks in cycle 2, a mark in cycle 3.
-  static void adopt_between_marks(Node& node) {
-    ASSERT_TRUE(node.mark_durably(dir("bucket/before")));
-    adopt(node, marks_of_gone({"bucket", "bucket/adopted"}));
-    ASSERT_TRUE(node.mark_durably(dir("bucket/after")));
-  }
-
   static void expect_all(Node& node) {
     EXPECT_EQ(node.loss(), "");
     const CycleAnswer all = read_from(node, 1);
@@ -69,43 +63,37 @@ class AdoptionTest : public ::testing::Test {
 // cursor after it does not read it again.
 TEST_F(AdoptionTest, AdoptedMarks_AreReadByEachScanOnce) {
   Node node = start();
-  adopt_between_marks(node);
+  ASSERT_TRUE(node.mark_durably(dir("bucket/before")));
+  adopt(node, marks_of_gone({"bucket", "bucket/adopted"}));
+  ASSERT_TRUE(node.mark_durably(dir("bucket/after")));
   expect_all(node);
-  const CycleAnswer current_before = read_from(node, 1);
-  EXPECT_EQ(current_before.current, CycleId{3});
+  EXPECT_EQ(read_from(node, 1).current, CycleId{3});
   const CycleAnswer later = read_from(node, 3);
   EXPECT_FALSE(contains(later.marks, "bucket/adopted"));
   EXPECT_TRUE(contains(later.marks, "bucket/after"));
   EXPECT_TRUE(member_marks(later.marks).retired.empty());
+  node.tracker().advance({4});
+  adopt(node, marks_of_gone({"bucket/more"}));
+  EXPECT_TRUE(contains(read_from(node, 4).marks, "bucket/more"));
+  EXPECT_EQ(node.tracker().state().history.size(), 4U)
+      << "a span of its own, though nothing was marked before";
 }
 
-TEST_F(AdoptionTest, NothingMarkedBefore_HasASpanOfItsOwn) {
-  Node node = start();
-  adopt(node, marks_of_gone({"bucket/adopted"}));
-  EXPECT_TRUE(contains(read_from(node, 1).marks, "bucket/adopted"));
-  EXPECT_EQ(node.tracker().state().history.size(), 1U);
-}
-
-TEST_F(AdoptionTest, PowerCutWithoutASnapshot_IsReplayed) {
-  {
-    Node node = start();
-    adopt_between_marks(node);
+TEST_F(AdoptionTest, PowerCut_IsReplayedOnceWithAndWithoutASnapshot) {
+  for (const bool is_saved : {false, true}) {
+    fakes::MemoryFileSystem files;
+    make_directories(files);
+    {
+      Node node(files, clock_, node_options(Durability::disk));
+      ASSERT_TRUE(node.mark_durably(dir("bucket/before")));
+      adopt(node, marks_of_gone({"bucket", "bucket/adopted"}));
+      if (is_saved) node.save();
+      ASSERT_TRUE(node.mark_durably(dir("bucket/after")));
+    }
+    files.crash();
+    Node node(files, clock_, node_options(Durability::disk));
+    expect_all(node);
   }
-  files_.crash();
-  Node node = start();
-  expect_all(node);
-}
-
-TEST_F(AdoptionTest, CrashAfterASnapshot_IsNotAppliedTwice) {
-  {
-    Node node = start();
-    ASSERT_TRUE(node.mark_durably(dir("bucket/before")));
-    adopt(node, marks_of_gone({"bucket", "bucket/adopted"}));
-    node.save();
-    ASSERT_TRUE(node.mark_durably(dir("bucket/after")));
-  }
-  Node node = start();
-  expect_all(node);
 }
 
 TEST_F(AdoptionTest, NotCommitted_IsGoneWithItsRecord) {
@@ -224,20 +212,6 @@ TEST_F(AdoptionTest, MembershipNotStored_IsAsBefore) {
   files_.fail_below(node_data_dir, EIO);
   EXPECT_FALSE(node.persistence().note_membership(Membership::retired));
   EXPECT_EQ(node.persistence().membership(), Membership::member);
-}
-
-// What a later version may write: it is not known that marks may be acknowledged.
-TEST_F(AdoptionTest, UnknownMembership_AcknowledgesNothing) {
-  {
-    Node node = start();
-  }
-  const auto file = node_data_dir / "instance.json";
-  std::string text = files_.content(file).value();
-  const auto at = text.find("\"member\"");
-  ASSERT_NE(at, std::string::npos);
-  files_.put(file, text.replace(at, 8, "\"observer\""));
-  Node node = start();
-  EXPECT_EQ(node.persistence().membership(), Membership::retiring);
 }
 
 }  // namespace

@@ -2,16 +2,17 @@
 #pragma once
 
 #include <algorithm>
-#include <cctype>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/byte_codec.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/support/random.h"
 #include "tracker/cycles/tracker.h"
+#include "tracker/storage/mark_set_codec.h"
 #include "tracker/storage/snapshot.h"
 
 namespace spoor::tracker {
@@ -39,6 +40,12 @@ inline MarkOutcome mark(Tracker& tracker, std::initializer_list<Mark> marks) {
   return tracker.mark(std::vector<Mark>(marks));
 }
 
+inline MarkSet trees_of(std::initializer_list<std::string_view> paths) {
+  MarkSet marks;
+  for (const std::string_view path : paths) marks.add_tree(path);
+  return marks;
+}
+
 inline bool contains(const MarkSet& marks, std::string_view path) {
   return marks.may_contain(path, hash_path(path));
 }
@@ -47,6 +54,34 @@ inline MarkSet mark_set_of(std::initializer_list<std::string_view> paths, BloomS
   MarkSet marks;
   for (const std::string_view path : paths) marks.add(hash_path(path), shape);
   return marks;
+}
+
+// The words of the filter, dense.
+inline std::vector<std::uint64_t> bits_of(const BloomFilter& filter) {
+  BloomFilter dense(filter.shape());
+  dense.merge(filter);
+  return {dense.words().begin(), dense.words().end()};
+}
+
+inline PathHash random_hash(support::Random& random) {
+  return {{random.next(), random.next(), random.next(), random.next()}};
+}
+
+inline std::string encoded(const MarkSet& marks) {
+  base::ByteWriter out;
+  encode_mark_set(out, marks);
+  return out.take();
+}
+
+inline base::Result<MarkSet> decoded(std::string_view bytes) {
+  base::ByteReader in(bytes);
+  return decode_mark_set(in);
+}
+
+// The same bytes with one of them changed.
+inline std::string flipped(std::string bytes, std::size_t at, int bits = 0x10) {
+  bytes[at] = static_cast<char>(bytes[at] ^ bits);
+  return bytes;
 }
 
 // What a scanner without a cursor asks to read everything that is kept.

@@ -79,6 +79,7 @@ TEST_F(TrackerLevelsTest, FullLevel_OpensTheNextLevel) {
   EXPECT_EQ(figures.levels, 3U);
   EXPECT_FALSE(figures.saturated);
   EXPECT_NEAR(figures.filter.items, 7 * items / 2, 0.15 * 7 * items / 2);
+  EXPECT_EQ(mark(tracker_, {dir(path(0)), dir(path(1))}).added, 0U) << "in an older level";
 }
 
 TEST_F(TrackerLevelsTest, GrowingCycle_KeepsAllMarksAndFalsePositiveRate) {
@@ -97,31 +98,20 @@ TEST_F(TrackerLevelsTest, GrowingCycle_KeepsAllMarksAndFalsePositiveRate) {
   EXPECT_LT(tracker_.status().cycles.front().filter.fp_rate, options_.levels.fp_rate_max());
 }
 
-TEST_F(TrackerLevelsTest, MarkInOlderLevel_IsNotAddedAgain) {
-  mark_paths(0, 3 * items);
-  EXPECT_EQ(mark(tracker_, {dir(path(0)), dir(path(1))}).added, 0U);
-}
-
-TEST_F(TrackerLevelsTest, StartLevelRequested_NextCycleStartsThere) {
-  EXPECT_EQ(first_level_after(3), 3U);
-  EXPECT_EQ(levels().size(), 1U);
-}
-
-TEST_F(TrackerLevelsTest, SeveralStartLevelsRequested_LargestIsUsed) {
+TEST_F(TrackerLevelsTest, StartLevelRequested_TheLargestIsUsedAndItDropsByOneLevelPerCycle) {
   ask(2, {});
   ask(4, tracker_.status().current);
   mark(tracker_, {dir("a")});
   EXPECT_EQ(levels(), std::vector<std::size_t>({0})) << "the cycle that has begun goes on";
   EXPECT_EQ(first_level_after(3), 4U);
-  EXPECT_EQ(first_level_after(1), 3U) << "it sinks no faster where less is asked for";
-}
-
-TEST_F(TrackerLevelsTest, LowerStartLevelRequested_DropsOneLevelPerCycle) {
-  EXPECT_EQ(first_level_after(3), 3U);
+  EXPECT_EQ(levels().size(), 1U);
+  EXPECT_EQ(first_level_after(1), 3U);
   EXPECT_EQ(first_level_after(0), 2U);
   EXPECT_EQ(first_level_after(1), 1U);
   EXPECT_EQ(first_level_after(0), 0U);
   EXPECT_EQ(first_level_after(0), 0U);
+  ask(1'000'000, {});
+  EXPECT_LE(first_level_after(0), options_.levels.last());
 }
 
 // What it holds is merged with the cycles after it.
@@ -146,11 +136,6 @@ TEST_F(TrackerLevelsTest, Restart_ContinuesAtSameLevel) {
   for (std::uint64_t number = 0; number < 5 * items / 2; ++number) {
     ASSERT_TRUE(contains(ask(0, {}).marks, path(number)));
   }
-}
-
-TEST_F(TrackerLevelsTest, StartLevelBeyondSchedule_IsClampedToLast) {
-  ask(1'000'000, {});
-  EXPECT_LE(first_level_after(0), options_.levels.last());
 }
 
 TEST_F(TrackerLevelsTest, ForeignShapeFilter_IsKeptAndGetsNoMarks) {
@@ -195,19 +180,12 @@ TEST_F(BoundedTrackerTest, CycleAtMemoryBound_IsSaturatedAndKeepsMarks) {
   EXPECT_TRUE(tracker_.status().cycles.back().saturated) << "and goes on saying so";
 }
 
-TEST_F(BoundedTrackerTest, FullCycles_StayWithinMemoryBound) {
-  for (std::uint64_t cycle = 1; cycle < 20; ++cycle) {
-    mark_paths(cycle * 1'000'000, cycle * 1'000'000 + 30 * items);
-    ASSERT_LE(memory_bytes(), options_.memory_bytes_max);
-    tracker_.advance({cycle + 1});
-  }
-}
-
-// Only what is older than that is a gap.
-TEST_F(BoundedTrackerTest, HistoryBeyondHalfOfTheMemory_DropsTheOldest) {
-  for (std::uint64_t cycle = 1; tracker_.status().spans_dropped == 0; ++cycle) {
+// Only what is older than what is dropped is a gap.
+TEST_F(BoundedTrackerTest, FullCycles_StayWithinTheMemoryOfWhichHistoryTakesHalf) {
+  for (std::uint64_t cycle = 1; cycle < 20 || tracker_.status().spans_dropped == 0; ++cycle) {
     ASSERT_LT(cycle, 50U);
     mark_paths(cycle * 1'000'000, cycle * 1'000'000 + 30 * items);
+    ASSERT_LE(memory_bytes(), options_.memory_bytes_max);
     tracker_.advance({cycle + 1});
   }
   const TrackerState state = tracker_.state();
@@ -293,11 +271,8 @@ TEST_F(TrackerLevelsTest, MarkBatch_EqualsMarksOneByOne) {
   const TrackerState state = tracker_.exact_state();
   const TrackerState expected = one_by_one.exact_state();
   ASSERT_EQ(state.current_marks->filters().size(), expected.current_marks->filters().size());
-  for (std::size_t i = 0; i < state.current_marks->filters().size(); ++i) {
-    const auto words = state.current_marks->filters()[i].words();
-    const auto expected_words = expected.current_marks->filters()[i].words();
-    EXPECT_TRUE(std::equal(words.begin(), words.end(), expected_words.begin(), expected_words.end())) << i;
-  }
+  for (std::size_t i = 0; i < state.current_marks->filters().size(); ++i)
+    EXPECT_EQ(bits_of(state.current_marks->filters()[i]), bits_of(expected.current_marks->filters()[i])) << i;
 }
 
 }  // namespace

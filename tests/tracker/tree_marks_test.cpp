@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "tests/support/sanitizer.h"
-#include "tests/tracker/samples.h"
-#include "tracker/paths/path.h"
+#include "tests/tracker/node.h"
 
 namespace spoor::tracker {
 namespace {
@@ -32,69 +31,37 @@ struct Oracle {
   }
 };
 
-TEST(TreeMarksTest, NewSet_CoversNothing) {
-  const TreeMarks marks;
-  EXPECT_FALSE(marks.covers(""));
-  EXPECT_FALSE(marks.covers("bucket"));
-  EXPECT_FALSE(marks.has_below(""));
-}
-
-TEST(TreeMarksTest, TreeMark_CoversPathAndAllBelow) {
+TEST(TreeMarksTest, TreeMark_CoversAllBelowAndIsBelowItsParents) {
   TreeMarks marks;
-  EXPECT_TRUE(marks.add("bucket/a"));
-  EXPECT_TRUE(marks.covers("bucket/a"));
-  EXPECT_TRUE(marks.covers("bucket/a/b/c"));
-}
-
-TEST(TreeMarksTest, TreeMark_DoesNotCoverParentsOrSiblings) {
-  TreeMarks marks;
-  marks.add("bucket/a");
-  for (const std::string_view path :
-       {"", "bucket", "bucket/b", "bucket/ab", "bucket/a-", "bucket/a.x", "bucket/a0", "a"}) {
-    EXPECT_FALSE(marks.covers(path)) << path;
+  for (const std::string_view path : {"", "bucket"})
+    EXPECT_FALSE(marks.covers(path) || marks.has_below(path));
+  EXPECT_TRUE(marks.add("bucket/a/b"));
+  for (const std::string_view path : {"bucket/a/b", "bucket/a/b/c/d"}) {
+    EXPECT_TRUE(marks.covers(path)) << path;
+    EXPECT_FALSE(marks.has_below(path)) << path;
   }
-}
-
-TEST(TreeMarksTest, HasBelow_IsTrueForEveryParent) {
-  TreeMarks marks;
-  marks.add("bucket/a/b");
-  for (const std::string_view path : {"", "bucket", "bucket/a"}) EXPECT_TRUE(marks.has_below(path)) << path;
-}
-
-TEST(TreeMarksTest, HasBelow_IsFalseForMarkItselfAndSiblings) {
-  TreeMarks marks;
-  marks.add("bucket/a/b");
-  for (const std::string_view path :
-       {"bucket/a/b", "bucket/a/b/c", "bucket/b", "buck", "bucket/a/", "bucket/a0"}) {
+  for (const std::string_view path : {"", "bucket", "bucket/a"}) {
+    EXPECT_FALSE(marks.covers(path)) << path;
+    EXPECT_TRUE(marks.has_below(path)) << path;
+  }
+  for (const std::string_view path : {"bucket/b", "buck", "bucket/a/", "bucket/a0", "bucket/a/bb",
+                                      "bucket/a/b-", "bucket/a/b.x", "bucket/a/b0", "a"}) {
+    EXPECT_FALSE(marks.covers(path)) << path;
     EXPECT_FALSE(marks.has_below(path)) << path;
   }
 }
 
-TEST(TreeMarksTest, RootMark_CoversEverything) {
+TEST(TreeMarksTest, MarkBelowAnother_IsNotAddedAndOneAboveReplacesThem) {
   TreeMarks marks;
-  marks.add("bucket/a");
-  EXPECT_TRUE(marks.add(""));
-  EXPECT_TRUE(marks.covers(""));
-  EXPECT_TRUE(marks.covers("anything/at/all"));
-  EXPECT_EQ(marks.size(), 1U);
-}
-
-TEST(TreeMarksTest, MarkBelowAnother_IsNotAdded) {
-  TreeMarks marks;
-  marks.add("bucket/a");
-  EXPECT_FALSE(marks.add("bucket/a"));
+  for (const char* path : {"bucket/a/b", "bucket/a/c", "bucket/a0", "bucket/a-"})
+    EXPECT_TRUE(marks.add(path));
   EXPECT_FALSE(marks.add("bucket/a/b"));
-  EXPECT_EQ(marks.size(), 1U);
-}
-
-TEST(TreeMarksTest, MarkAboveOthers_ReplacesThem) {
-  TreeMarks marks;
-  marks.add("bucket/a/b");
-  marks.add("bucket/a/c");
-  marks.add("bucket/a0");
-  marks.add("bucket/a-");
+  EXPECT_FALSE(marks.add("bucket/a/b/c"));
   EXPECT_TRUE(marks.add("bucket/a"));
   EXPECT_EQ(marks.size(), 3U) << "those beside it stay";
+  EXPECT_TRUE(marks.add(""));
+  EXPECT_EQ(marks.size(), 1U);
+  for (const char* path : {"", "anything/at/all"}) EXPECT_TRUE(marks.covers(path));
 }
 
 TEST(TreeMarksTest, RandomMarks_MatchTheOracle) {
@@ -154,22 +121,14 @@ TEST(TreeMarksTest, CountBeyondBound_IsJoinedWithoutDroppingMarks) {
   for (const std::string& path : made) ASSERT_TRUE(marks.covers(path)) << path;
 }
 
-TEST(TreeMarksTest, CountAtBound_KeepsMarksExact) {
+TEST(TreeMarksTest, CountBeyondBound_JoinsTheDeepestMarksOnly) {
   TreeMarks marks;
-  for (std::size_t i = 0; i < TreeMarks::count_max; ++i) marks.add(fmt::format("bucket/{:05}", i));
-  EXPECT_EQ(marks.size(), TreeMarks::count_max);
-  EXPECT_FALSE(marks.covers("bucket"));
-  EXPECT_FALSE(marks.covers("bucket/x"));
-}
-
-TEST(TreeMarksTest, Join_StartsWithDeepestMarks) {
-  TreeMarks marks;
-  marks.add("shallow");
   for (std::size_t i = 0; i < TreeMarks::count_max; ++i) marks.add(fmt::format("bucket/a/{:05}", i));
-  EXPECT_TRUE(marks.covers("bucket/a"));
-  EXPECT_TRUE(marks.covers("shallow"));
-  EXPECT_FALSE(marks.covers("bucket/b"));
-  EXPECT_FALSE(marks.covers("other"));
+  EXPECT_EQ(marks.size(), TreeMarks::count_max);
+  for (const char* path : {"bucket/a", "bucket/a/x"}) EXPECT_FALSE(marks.covers(path)) << "at the bound";
+  marks.add("shallow");
+  for (const char* path : {"bucket/a", "shallow"}) EXPECT_TRUE(marks.covers(path));
+  for (const char* path : {"bucket/b", "other"}) EXPECT_FALSE(marks.covers(path));
 }
 
 // All marks are cut at one depth: the greatest at which three quarters of the bound remain.
@@ -189,13 +148,15 @@ TEST(TreeMarksTest, Join_CutsNoMoreDepthThanNeeded) {
   EXPECT_EQ(more.size(), 7'500U);
 }
 
-// Each level cost a pass over all marks; these took minutes, under the tracker's lock.
-TEST(TreeMarksTest, VeryDeepMarks_AreJoinedToRoot) {
+// Of the deep ones each level cost a pass over all marks, which took minutes under the tracker's lock.
+TEST(TreeMarksTest, VeryDeepOrTopLevelMarks_AreJoinedToRoot) {
   std::string deep;
   for (int level = 0; level < 250; ++level) deep += "/x";
-  TreeMarks marks;
-  for (std::size_t i = 0; i <= TreeMarks::count_max; ++i) marks.add(fmt::format("t{:05}", i) + deep);
-  EXPECT_TRUE(marks.covers(""));
+  for (const std::string& below : {std::string(), deep}) {
+    TreeMarks marks;
+    for (std::size_t i = 0; i <= TreeMarks::count_max; ++i) marks.add(fmt::format("t{:05}", i) + below);
+    EXPECT_TRUE(marks.covers(""));
+  }
 }
 
 // A path of many components of one byte, different from all others in its first.
@@ -277,10 +238,90 @@ TEST(TreeMarksTest, Bytes_EqualSumOfKeptPaths) {
   }
 }
 
-TEST(TreeMarksTest, TopLevelMarksBeyondBound_AreJoinedToRoot) {
-  TreeMarks marks;
-  for (std::size_t i = 0; i <= TreeMarks::count_max; ++i) marks.add(fmt::format("bucket-{:05}", i));
-  EXPECT_TRUE(marks.covers(""));
+// --- in a tracker ---
+
+// Siblings of 1,000 bytes and more in a directory of their own: beyond the bound they join to it.
+std::string sibling(std::size_t cycle, const std::string& name) {
+  std::string path = fmt::format("cycle-{}", cycle);
+  while (path.size() < 1'000) path += "/" + std::string(100, 'x');
+  return path + "/" + name;
+}
+
+class TrackerTreeMarksTest : public ::testing::Test {
+ protected:
+  TrackerTreeMarksTest() { make_directories(files_); }
+
+  fakes::MemoryFileSystem files_;
+  fakes::ManualClock clock_;
+};
+
+TEST_F(TrackerTreeMarksTest, EveryCycleAtByteBound_KeepsStateAndAnswersSmall) {
+  Tracker tracker(small_options(), clock_, Tracker::born(instance_of(1), clock_));
+  const std::size_t cycles = small_options().history_max + 1;
+  for (std::size_t cycle = 1; cycle <= cycles; ++cycle) {
+    tracker.advance({cycle});
+    for (std::size_t i = 0; i < 2'000; ++i) mark(tracker, {tree(sibling(cycle, std::to_string(i)))});
+  }
+  const TrackerState state = tracker.state();
+  ASSERT_EQ(state.history.size(), cycles - 1);
+  EXPECT_LE(bytes_of(state).size(), cycles * (TreeMarks::bytes_max + 2 * TreeMarks::count_max) + 1'000);
+  const MarkSet all = tracker.cycle(read_all(tracker)).marks;
+  EXPECT_LE(all.tree_marks().bytes(), TreeMarks::bytes_max);
+  for (std::size_t cycle = 1; cycle <= cycles; ++cycle) {
+    for (std::size_t i = 0; i < 2'000; i += 100)
+      ASSERT_TRUE(all.tree_marks().covers(sibling(cycle, std::to_string(i))));
+  }
+}
+
+TEST_F(TrackerTreeMarksTest, TreeMarks_DoNotReduceFilterMemory) {
+  const auto levels_after = [this](std::size_t trees) {
+    auto options = small_options();
+    options.memory_bytes_max = 1'000'000;
+    Tracker tracker(options, clock_, Tracker::born(instance_of(1), clock_));
+    for (std::size_t cycle = 1; cycle <= 10; ++cycle) {
+      tracker.advance({cycle});
+      for (std::size_t i = 0; i < trees; ++i) mark(tracker, {tree(sibling(cycle, std::to_string(i)))});
+    }
+    tracker.advance({11});
+    for (int i = 0; i < 5'000; ++i) mark(tracker, {dir(std::to_string(i))});
+    const TrackerStatus status = tracker.status();
+    EXPECT_FALSE(status.cycles.front().saturated) << trees;
+    return std::pair(status.cycles.front().levels, status.memory_bytes);
+  };
+  EXPECT_EQ(levels_after(500), levels_after(0));
+}
+
+// Joined again and again: short marks deep down beside long ones, of which each join records no more than it
+// changes.
+TEST_F(TrackerTreeMarksTest, RepeatedJoins_RecordLittleMoreThanTheMarks) {
+  Tracker tracker(small_options(), clock_, Tracker::born(instance_of(1), clock_));
+  std::size_t bytes = 0;
+  const auto add = [&](const std::string& path) {
+    bytes += path.size();
+    mark(tracker, {tree(path)});
+  };
+  for (std::size_t i = 0; i < 7'000; ++i) add(fmt::format("{}/{}", std::string(90, 'x'), i));
+  for (std::size_t i = 0; i < 24'000; ++i) add(fmt::format("s/{}/{}", i / 3'000, i));
+  EXPECT_LE(tracker.position(), 4 * bytes);
+}
+
+TEST_F(TrackerTreeMarksTest, MarkCoveredOnlyByJoin_SurvivesCrash) {
+  std::size_t joined = 0;
+  {
+    Node node(files_, clock_, node_options(Durability::disk));
+    for (std::size_t i = 0; i < 1'500; ++i) mark(node.tracker(), {tree(sibling(i % 3, std::to_string(i)))});
+    // With these a replay of the marks alone would be within the bound, and join nothing.
+    mark(node.tracker(), {tree("cycle-1"), tree("cycle-2")});
+    joined = node.tracker().status().cycles.front().tree_marks;
+    EXPECT_LT(joined, 1'500U);
+    EXPECT_EQ(mark(node.tracker(), {tree(sibling(0, "other"))}).added, 0U);
+    ASSERT_TRUE(node.mark_durably(tree(sibling(0, "other"))));
+  }
+  files_.crash();
+  Node node(files_, clock_, node_options(Durability::disk));
+  EXPECT_EQ(node.loss(), "");
+  EXPECT_TRUE(node.is_dirty(sibling(0, "other/below")));
+  EXPECT_EQ(node.tracker().status().cycles.front().tree_marks, joined);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <boost/container/static_vector.hpp>
 #include <utility>
 
-#include "tracker/filter/prefix_hashes.h"
+#include "tracker/filter/hash.h"
 
 namespace spoor::tracker {
 namespace {
@@ -101,10 +101,10 @@ bool Tracker::mark_path(MarkingLock::SharedLock& shared, const Mark& mark, const
     return true;
   }
   ++outcome.added;
-  outcome.position = record(shared.local(), mark);
+  const Counted counted = record(shared.local(), mark);
+  outcome.position = counted.position();
   std::uint64_t& bits_added = shared.local().bits_added;
-  if (options_.before_bits) options_.before_bits();
-  bits_added += live_.add(unknown);
+  bits_added += live_.add(unknown, counted);
   // Rarely, since all marking threads share the counter, but often enough to detect a full level in time.
   const auto level = live_.newest_level();
   const std::uint64_t often = level ? options_.levels.bits_set_max(*level) / 1024 : 0;
@@ -124,8 +124,7 @@ void Tracker::mark_tree(const Mark& mark, MarkOutcome& outcome) {
     TreeMarks::Members member;
     if (TreeMarks::is_member(mark.path)) TreeMarks::add_member(mark.path, member);
     const auto holds = [&](const HistorySpan& span) {
-      const auto found = span.members().find(member.begin()->first);
-      return found != span.members().end() && found->second >= member.begin()->second;
+      return TreeMarks::holds(span.members(), *member.begin());
     };
     if (!member.empty() && std::ranges::any_of(history_, holds)) return;
   }
@@ -134,37 +133,25 @@ void Tracker::mark_tree(const Mark& mark, MarkOutcome& outcome) {
   outcome.position = position();
   if (!live_.add_tree(mark.path)) return;
   ++outcome.added;
-  record_locked(locked, mark);
-  outcome.position = bound_trees(locked);
-}
-
-// Records the ancestors: later marks below one add nothing and have no record, so that a replay with another
-// bound restores them only by the ancestor's record.
-JournalPosition Tracker::bound_trees(MarkingLock::ExclusiveLock& locked) {
-  for (std::string& ancestor : live_.bound_trees(options_.tree_bytes_max)) {
-    const Mark mark{std::move(ancestor), MarkKind::tree};
-    record_locked(locked, mark);
+  outcome.position = record_locked(locked, mark);
+  // Later marks below an ancestor add nothing and have no record: a replay by a version with other bounds
+  // restores them only by the ancestor's record.
+  for (std::string& ancestor : live_.bound_trees()) {
+    outcome.position = record_locked(locked, Mark{std::move(ancestor), MarkKind::tree});
   }
-  return position();
 }
 
-void Tracker::bound_tree_marks() {
-  auto locked = marking_lock_.lock_exclusive();
-  bound_trees(locked);
-}
-
-// Must be called before the bits of the mark are set: see position_.
 template <class Record>
-JournalPosition Tracker::record(Marked& marked, const Record& record) {
+Counted Tracker::record(Marked& marked, const Record& record) {
   const std::size_t bytes = record_bytes(record);
-  const JournalPosition behind = position_.fetch_add(bytes, std::memory_order_acq_rel) + bytes;
-  if (!recording_ || recording_cut_off_) return behind;
-  if (behind - taken_up_to_ > recorded_bytes_max) {
+  const Counted counted(position_.fetch_add(bytes, std::memory_order_acq_rel) + bytes);
+  if (!recording_ || recording_cut_off_) return counted;
+  if (counted.position() - taken_up_to_ > recorded_bytes_max) {
     recording_cut_off_ = true;
   } else {
     append_record(marked.records, record);
   }
-  return behind;
+  return counted;
 }
 
 // Appends the record after all earlier ones.
@@ -172,7 +159,7 @@ template <class Record>
 JournalPosition Tracker::record_locked(MarkingLock::ExclusiveLock& locked, const Record& what) {
   seal_records(locked);
   Marked marked;
-  const JournalPosition behind = record(marked, what);
+  const JournalPosition behind = record(marked, what).position();
   sealed_ += marked.records;
   return behind;
 }
@@ -323,10 +310,8 @@ void Tracker::pack(CycleId closed) {
     if (found != history_.end()) view = found->view;
   }
   if (view) {
-    MarkSet marks = view->copy().packed();
-    marks.bound_trees();
     HistorySpan packed =
-        HistorySpan::of(closed, std::make_shared<const MarkSet>(std::move(marks)), options_.levels);
+        HistorySpan::of(closed, std::make_shared<const MarkSet>(view->copy().packed()), options_.levels);
     const auto locked = marking_lock_.lock_exclusive();
     const auto found = std::find_if(history_.begin(), history_.end(), its);
     if (found != history_.end()) *found = std::move(packed);

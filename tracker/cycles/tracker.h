@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -135,11 +134,6 @@ class Tracker {
     std::uint64_t memory_bytes_max = std::uint64_t{256} << 20U;
     // False for a replay: after the first level, only open_level() opens further ones.
     bool opens_levels = true;
-    // Of the paths of the current cycle's tree marks, before they are joined. A replay has no such bound: the
-    // journal records the ancestors that they were joined to.
-    std::size_t tree_bytes_max = TreeMarks::bytes_max;
-    // For tests: called within a mark, just before its bits are set. Empty in the product.
-    std::function<void()> before_bits = {};
   };
 
   // `clock` must outlive the tracker.
@@ -164,10 +158,6 @@ class Tracker {
   // Whether a request can open this cycle: a cycle beyond reach_of() the current one is refused. Once true,
   // it stays true.
   bool is_in_reach(CycleId to) const;
-
-  // Joins the current cycle's tree marks if an older version left more than their bound, and records the
-  // result.
-  void bound_tree_marks();
 
   // For a replay: opens a filter of this shape for new marks. Returns false if it would exceed
   // memory_bytes_max.
@@ -227,9 +217,8 @@ class Tracker {
   bool mark_path(MarkingLock::SharedLock& shared, const Mark& mark, const PrefixHashes& prefixes,
                  MarkOutcome& outcome);
   void mark_tree(const Mark& mark, MarkOutcome& outcome);
-  JournalPosition bound_trees(MarkingLock::ExclusiveLock& locked);
   template <class Record>
-  JournalPosition record(Marked& marked, const Record& record);
+  Counted record(Marked& marked, const Record& record);
   template <class Record>
   JournalPosition record_locked(MarkingLock::ExclusiveLock& locked, const Record& what);
 

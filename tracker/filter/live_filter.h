@@ -10,7 +10,7 @@
 #include <span>
 
 #include "tracker/filter/bloom_filter.h"
-#include "tracker/filter/processor.h"
+#include "tracker/filter/hash.h"
 
 namespace spoor::tracker {
 

@@ -31,14 +31,10 @@ bool LiveMarks::has(BloomShape shape) const {
                      [&](const auto& filter) { return filter->shape() == shape; });
 }
 
-bool LiveMarks::add_tree(std::string_view path) {
-  if (trees_->covers(path)) return false;
-  return own_trees().insert(path);
-}
+bool LiveMarks::add_tree(std::string_view path) { return !trees_->covers(path) && own_trees().insert(path); }
 
-std::vector<std::string> LiveMarks::bound_trees(std::size_t bytes_max) {
-  if (!trees_->exceeds(bytes_max)) return {};
-  return own_trees().bound(bytes_max);
+std::vector<std::string> LiveMarks::bound_trees() {
+  return trees_->exceeds_bound() ? own_trees().bound() : std::vector<std::string>();
 }
 
 TreeMarks& LiveMarks::own_trees() {

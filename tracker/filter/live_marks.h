@@ -15,6 +15,20 @@
 
 namespace spoor::tracker {
 
+// That the record of a mark is counted in the tracker's position. Another mark that finds the bits of this
+// one adds nothing, and waits for the position that it reads then: so the record must be counted before the
+// bits are set. Only a tracker makes one.
+class Counted {
+ public:
+  std::uint64_t position() const { return position_; }  // after the record
+
+ private:
+  friend class Tracker;
+  explicit Counted(std::uint64_t position) : position_(position) {}
+
+  std::uint64_t position_;
+};
+
 // The marks of the current cycle: filters that many threads add to concurrently, and tree marks. New marks go
 // to the newest level; a lookup reads all filters.
 //
@@ -65,7 +79,7 @@ class LiveMarks {
 
   // Adds the hashes that are not known to the newest level, which must exist. The first hash must be unknown.
   // Returns the number of new bits, for count_bits().
-  std::uint64_t add(std::span<const PathHash> hashes) {
+  std::uint64_t add(std::span<const PathHash> hashes, const Counted& /*before_the_bits*/) {
     std::uint64_t bits = filters_.back()->add(hashes.front());
     for (const PathHash& hash : hashes.subspan(1)) bits += older_know(hash) ? 0 : filters_.back()->add(hash);
     return bits;
@@ -75,7 +89,7 @@ class LiveMarks {
   // Returns whether the tree was not covered before. The tree marks may then exceed a bound by one;
   // bound_trees() joins them and returns the ancestors that they were joined to.
   bool add_tree(std::string_view path);
-  std::vector<std::string> bound_trees(std::size_t bytes_max);
+  std::vector<std::string> bound_trees();
   const TreeMarks& trees() const { return *trees_; }
 
   // Whether there is a filter for new marks.

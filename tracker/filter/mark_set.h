@@ -37,9 +37,7 @@ class MarkSet {
   // Returns whether the tree was not covered before.
   bool add_tree(std::string_view path) { return tree_marks_.add(path); }
 
-  // set_trees() does not apply the bounds; bound_trees() joins the tree marks until they are within them.
   void set_trees(TreeMarks trees) { tree_marks_ = std::move(trees); }
-  void bound_trees() { tree_marks_.bound(); }
   void add_members(const TreeMarks& trees) { tree_marks_.add_members(trees.members()); }
   void drop_members() { tree_marks_.drop_members(); }
 

@@ -1,26 +1,16 @@
 #include "tracker/filter/tree_marks.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <numeric>
 #include <utility>
 #include <vector>
 
+#include "base/number.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::tracker {
 namespace {
-
-// Compares component by component: the separator precedes every other byte.
-bool comes_before(std::string_view one, std::string_view other) {
-  const auto [here, there] = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
-  if (here == one.end() || there == other.end()) return there != other.end();
-  const auto rank = [](char byte) {
-    return byte == '/' ? -1 : static_cast<int>(static_cast<unsigned char>(byte));
-  };
-  return rank(*here) < rank(*there);
-}
 
 bool is_at_or_below(std::string_view path, std::string_view top) {
   if (top.empty()) return true;
@@ -59,27 +49,24 @@ const std::shared_ptr<const TreeMarks::Members>& TreeMarks::no_members() {
 
 // A path that is no record is one of members that are not known.
 void TreeMarks::add_member(std::string_view path, Members& to) {
-  const auto end = path.rfind('/');
-  const std::string_view digits = end == std::string_view::npos ? std::string_view() : path.substr(end + 1);
-  std::uint64_t number = 0;
-  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  const bool is_record =
-      !digits.empty() && parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size();
-  std::uint64_t& known = to[std::string(is_record ? path.substr(0, end) : member_top)];
-  known = std::max(known, number);
+  const auto end = std::min(path.rfind('/'), path.size());
+  const auto number = base::parse_number<std::uint64_t>(path.substr(std::min(end + 1, path.size())));
+  std::uint64_t& known = to[std::string(number ? path.substr(0, end) : member_top)];
+  known = std::max(known, number.value_or(0));
 }
 
 std::string TreeMarks::member_path(const Members::value_type& member) {
   return member.first == member_top ? member.first : member.first + '/' + std::to_string(member.second);
 }
 
+bool TreeMarks::holds(const Members& members, const Members::value_type& member) {
+  const auto known = members.find(member.first);
+  return known != members.end() && known->second >= member.second;
+}
+
 // The sets are small, and change when a member joins or starts.
 void TreeMarks::add_members(const Members& more) {
-  const auto is_known = [&](const auto& member) {
-    const auto known = members().find(member.first);
-    return known != members().end() && known->second >= member.second;
-  };
-  if (std::ranges::all_of(more, is_known)) return;
+  if (std::ranges::all_of(more, [&](const auto& member) { return holds(members(), member); })) return;
   auto all = std::make_shared<Members>(members());
   for (const auto& [key, number] : more) {
     std::uint64_t& known = (*all)[key];
@@ -89,9 +76,9 @@ void TreeMarks::add_members(const Members& more) {
   members_ = std::move(all);
 }
 
-bool TreeMarks::add(std::string_view path, std::size_t bytes_at_most) {
+bool TreeMarks::add(std::string_view path) {
   const bool is_new = insert(path);
-  bound(bytes_at_most);
+  bound();
   return is_new;
 }
 
@@ -102,7 +89,7 @@ void TreeMarks::merge(const TreeMarks& other) {
   Paths both;
   both.reserve(paths_.size() + other.paths_.size());
   std::merge(paths_.begin(), paths_.end(), other.paths_.begin(), other.paths_.end(), std::back_inserter(both),
-             [](const auto& one, const auto& two) { return comes_before(*one, *two); });
+             [](const auto& one, const auto& two) { return is_before_in_walk(*one, *two); });
   paths_.clear();
   bytes_ = 0;
   for (auto& path : both) {
@@ -115,7 +102,7 @@ void TreeMarks::merge(const TreeMarks& other) {
 
 TreeMarks::Paths::const_iterator TreeMarks::first_after(std::string_view path) const {
   return std::upper_bound(paths_.begin(), paths_.end(), path, [](std::string_view after, const auto& each) {
-    return comes_before(after, *each);
+    return is_before_in_walk(after, *each);
   });
 }
 
@@ -141,9 +128,7 @@ bool TreeMarks::covers(std::string_view path) const {
   if (is_member(path)) {
     Members member;
     add_member(path, member);
-    const auto known = members().find(member.begin()->first);
-    return members().contains(member_top) ||
-           (known != members().end() && known->second >= member.begin()->second);
+    return members().contains(member_top) || holds(members(), *member.begin());
   }
   const auto after = first_after(path);
   return after != paths_.begin() && is_at_or_below(path, **std::prev(after));
@@ -156,10 +141,10 @@ bool TreeMarks::has_below(std::string_view path) const {
 
 // Cuts all marks at the greatest depth at which at most three quarters of the bounds are used. A stream of
 // marks at a bound thus costs only one pass for every quarter of a bound, however deep the marks are.
-std::vector<std::string> TreeMarks::bound(std::size_t bytes_at_most) {
+std::vector<std::string> TreeMarks::bound() {
   std::vector<std::string> ancestors;
-  if (!exceeds(bytes_at_most)) return ancestors;
-  const std::size_t depth = depth_within(bytes_at_most / 4 * 3);
+  if (!exceeds_bound()) return ancestors;
+  const std::size_t depth = depth_within_bounds();
   for (auto& path : paths_) {
     const std::string_view joined = cut(*path, depth);
     if (joined.size() == path->size()) continue;
@@ -173,9 +158,9 @@ std::vector<std::string> TreeMarks::bound(std::size_t bytes_at_most) {
   return ancestors;
 }
 
-// The greatest depth at which the cut paths have at most `bytes_at_most` bytes, and their number is at most
-// three quarters of count_max. To be called only if a bound is exceeded.
-std::size_t TreeMarks::depth_within(std::size_t bytes_at_most) const {
+// The greatest depth at which the cut paths use at most three quarters of the bounds. To be called only if a
+// bound is exceeded.
+std::size_t TreeMarks::depth_within_bounds() const {
   // A mark cut at some depth differs from the previous mark if it shares fewer components with it.
   std::vector<Growth> growth(path_bytes_max + 1);
   std::string_view before;
@@ -192,7 +177,7 @@ std::size_t TreeMarks::depth_within(std::size_t bytes_at_most) const {
     before = path;
   }
   std::size_t depth = 0;
-  for (Growth left = growth[0]; left.marks <= count_max / 4 * 3 && left.bytes <= bytes_at_most;) {
+  for (Growth left = growth[0]; left.marks <= count_max / 4 * 3 && left.bytes <= bytes_max / 4 * 3;) {
     ++depth;
     left.marks += growth[depth].marks;
     left.bytes += growth[depth].bytes;

@@ -4,7 +4,6 @@
 #include <boost/iterator/indirect_iterator.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,22 +37,19 @@ class TreeMarks {
   // 104 bytes for each of count_max. With 16 closed cycles that is 17 MiB in each snapshot, and twice that in
   // memory.
   static constexpr std::size_t bytes_max = std::size_t{1} << 20U;
-  static constexpr std::size_t no_bytes_max = std::numeric_limits<std::size_t>::max();
   static constexpr std::string_view member_top = ".spoor";
   static constexpr std::size_t members_max = 10'000;
   static constexpr std::size_t member_bytes_max = 350;  // of the path of one, with its length
 
   // add() and merge() keep the bounds. add() returns whether the path was not covered before.
-  bool add(std::string_view path, std::size_t bytes_at_most = bytes_max);
+  bool add(std::string_view path);
   void merge(const TreeMarks& other);
 
   // The two steps of add(): insert() may exceed a bound by one mark, bound() joins marks and returns the
   // ancestors that they were joined to.
   bool insert(std::string_view path);
-  std::vector<std::string> bound(std::size_t bytes_at_most = bytes_max);
-  bool exceeds(std::size_t bytes_at_most) const {
-    return paths_.size() > count_max || bytes_ > bytes_at_most;
-  }
+  std::vector<std::string> bound();
+  bool exceeds_bound() const { return paths_.size() > count_max || bytes_ > bytes_max; }
 
   // Whether the path is marked or is below a marked path.
   bool covers(std::string_view path) const;
@@ -76,6 +72,8 @@ class TreeMarks {
   static bool is_member(std::string_view path);
   static void add_member(std::string_view path, Members& to);
   static std::string member_path(const Members::value_type& member);
+  // Whether the record, or one with a larger number, is among them.
+  static bool holds(const Members& members, const Members::value_type& member);
   void add_members(const Members& more);
   void drop_members() { members_ = no_members(); }
 
@@ -86,7 +84,7 @@ class TreeMarks {
  private:
   // The first mark after `path` in the order.
   Paths::const_iterator first_after(std::string_view path) const;
-  std::size_t depth_within(std::size_t bytes_at_most) const;
+  std::size_t depth_within_bounds() const;
 
   Paths paths_;
   std::size_t bytes_ = 0;

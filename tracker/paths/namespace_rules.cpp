@@ -54,8 +54,7 @@ ComponentGlob::ComponentGlob(std::string pattern) : pattern_(std::move(pattern))
   if (!is_literal_ && has_known_end) suffix_bytes_ = pattern_.size() - pattern_.find_last_of(special) - 1;
 }
 
-bool ComponentGlob::matches(std::string_view component, Comparisons& comparisons) const {
-  ++comparisons;
+bool ComponentGlob::matches(std::string_view component) const {
   if (is_literal_) return component == pattern_;
   const std::string_view pattern = pattern_;
   if (!component.starts_with(pattern.substr(0, prefix_bytes_))) return false;
@@ -73,25 +72,22 @@ PathGlob::PathGlob(const std::string& pattern) {
   }
 }
 
-bool PathGlob::matches_path_or_above(std::string_view path, Comparisons& comparisons) const {
+bool PathGlob::matches_path_or_above(std::string_view path) const {
   ComponentCursor at(path);
   if (!whole_.empty()) {
     for (std::size_t depth = 1; depth <= components_.size() && at.next(); ++depth) {
-      if (matches(at.prefix(), depth, comparisons)) return true;
+      if (matches(at.prefix(), depth)) return true;
     }
     return false;
   }
-  return std::all_of(components_.begin(), components_.end(), [&](const ComponentGlob& glob) {
-    return at.next() && glob.matches(at.component(), comparisons);
-  });
+  return std::ranges::all_of(
+      components_, [&](const ComponentGlob& glob) { return at.next() && glob.matches(at.component()); });
 }
 
-bool PathGlob::matches(std::string_view path, std::size_t depth, Comparisons& comparisons) const {
-  if (whole_.empty()) return components_.size() == depth && matches_path_or_above(path, comparisons);
+bool PathGlob::matches(std::string_view path, std::size_t depth) const {
+  if (whole_.empty()) return components_.size() == depth && matches_path_or_above(path);
   // A slash of the pattern matches one of the path, or none if it is in brackets.
-  if (depth > components_.size()) return false;
-  ++comparisons;
-  return fits(whole_, path, FNM_PATHNAME);
+  return depth <= components_.size() && fits(whole_, path, FNM_PATHNAME);
 }
 
 bool is_s3_bucket_name(std::string_view name) {
@@ -112,32 +108,27 @@ NamespaceRules::NamespaceRules(Options options) : options_(std::move(options)) {
   }
 }
 
-bool NamespaceRules::ignores(std::string_view path, Comparisons* comparisons) const {
-  Comparisons uncounted = 0;
-  Comparisons& count = comparisons == nullptr ? uncounted : *comparisons;
+bool NamespaceRules::ignores(std::string_view path) const {
   bool is_top_level = true;
   for (ComponentCursor at(path); at.next(); is_top_level = false) {
-    if (ignores_name(at.component(), is_top_level, count)) return true;
+    if (ignores_name(at.component(), is_top_level)) return true;
     if (name_globs_.empty()) break;  // the other rules apply to the first component only
   }
-  return std::any_of(path_globs_.begin(), path_globs_.end(),
-                     [&](const PathGlob& glob) { return glob.matches_path_or_above(path, count); });
+  return std::ranges::any_of(path_globs_,
+                             [&](const PathGlob& glob) { return glob.matches_path_or_above(path); });
 }
 
 bool NamespaceRules::ignores_child(std::string_view path, std::string_view name) const {
-  Comparisons uncounted = 0;
-  if (ignores_name(name, path.size() == name.size(), uncounted)) return true;
+  if (ignores_name(name, path.size() == name.size())) return true;
   if (path_globs_.empty()) return false;
   const auto depth = static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')) + 1;
-  return std::any_of(path_globs_.begin(), path_globs_.end(),
-                     [&](const PathGlob& glob) { return glob.matches(path, depth, uncounted); });
+  return std::ranges::any_of(path_globs_, [&](const PathGlob& glob) { return glob.matches(path, depth); });
 }
 
-bool NamespaceRules::ignores_name(std::string_view name, bool is_top_level, Comparisons& comparisons) const {
+bool NamespaceRules::ignores_name(std::string_view name, bool is_top_level) const {
   if (is_top_level && (is_reserved(name) || (options_.s3_bucket_names && !is_s3_bucket_name(name))))
     return true;
-  return std::any_of(name_globs_.begin(), name_globs_.end(),
-                     [&](const ComponentGlob& glob) { return glob.matches(name, comparisons); });
+  return std::ranges::any_of(name_globs_, [&](const ComponentGlob& glob) { return glob.matches(name); });
 }
 
 std::string NamespaceRules::fingerprint() const {

@@ -10,17 +10,16 @@
 
 namespace spoor::tracker {
 
-// The shell patterns (fnmatch) of `namespace.exclude` are matched component by component.
-
-// How often a component was compared with a pattern: the cost of matching.
-using Comparisons = std::uint64_t;
+// The shell patterns (fnmatch) of `namespace.exclude` are matched component by component: a glob without a
+// slash costs one comparison for each component of a path, one with slashes at most as many as it has
+// components, however deep the path is.
 
 // A pattern for one component of a path.
 class ComponentGlob {
  public:
   explicit ComponentGlob(std::string pattern);
 
-  bool matches(std::string_view component, Comparisons& comparisons) const;
+  bool matches(std::string_view component) const;
 
  private:
   std::string pattern_;
@@ -37,10 +36,10 @@ class PathGlob {
 
   // Whether it matches the normalised path, or a directory above it. Stops at the first component that
   // differs.
-  bool matches_path_or_above(std::string_view path, Comparisons& comparisons) const;
+  bool matches_path_or_above(std::string_view path) const;
 
   // Whether it matches the path itself, which has `depth` components.
-  bool matches(std::string_view path, std::size_t depth, Comparisons& comparisons) const;
+  bool matches(std::string_view path, std::size_t depth) const;
 
  private:
   std::vector<ComponentGlob> components_;
@@ -67,10 +66,8 @@ class NamespaceRules {
   NamespaceRules() = default;
   explicit NamespaceRules(Options options);
 
-  // Whether the normalised path, or a directory above it, is excluded. Adds the number of comparisons to
-  // `comparisons`, if given: a glob without a slash costs one for each component of the path, one with
-  // slashes at most as many as it has components, however deep the path is.
-  bool ignores(std::string_view path, Comparisons* comparisons = nullptr) const;
+  // Whether the normalised path, or a directory above it, is excluded.
+  bool ignores(std::string_view path) const;
 
   // The number of globs that a path is matched against.
   std::size_t globs() const { return options_.exclude.size(); }
@@ -87,7 +84,7 @@ class NamespaceRules {
   std::uint64_t digest() const;
 
  private:
-  bool ignores_name(std::string_view name, bool is_top_level, Comparisons& comparisons) const;
+  bool ignores_name(std::string_view name, bool is_top_level) const;
 
   Options options_;
   std::vector<ComponentGlob> name_globs_;  // those without a slash

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "tracker/errors.h"
@@ -17,34 +18,15 @@ std::filesystem::path record_file(const std::filesystem::path& data_dir) {
   return data_dir / "instance.json";
 }
 
-// An unknown value counts as the weakest durability.
-Durability parse_durability(std::string_view text) {
-  for (const Durability each : {Durability::disk, Durability::os}) {
-    if (text == to_string(each)) return each;
-  }
-  return Durability::memory;
-}
+// In the order of the enumerations.
+constexpr std::array<std::string_view, 3> durability_names{"disk", "os", "memory"};
+constexpr std::array<std::string_view, 4> membership_names{"member", "returned", "retiring", "retired"};
 
-std::string_view to_string(Membership membership) {
-  switch (membership) {
-    case Membership::returned:
-      return "returned";
-    case Membership::retiring:
-      return "retiring";
-    case Membership::retired:
-      return "retired";
-    case Membership::member:
-      break;
-  }
-  return "member";
-}
-
-// Of an unknown value, it is not known that marks may be acknowledged.
-Membership parse_membership(std::string_view text) {
-  for (const Membership each : {Membership::member, Membership::returned, Membership::retired}) {
-    if (text == to_string(each)) return each;
-  }
-  return text.empty() ? Membership::member : Membership::retiring;
+// The value that has this name; `other` if there is none.
+template <class Value, std::size_t count>
+Value named(const std::array<std::string_view, count>& names, std::string_view text, Value other) {
+  const auto found = std::ranges::find(names, text);
+  return found == names.end() ? other : static_cast<Value>(found - names.begin());
 }
 
 std::string text_member(const nlohmann::json& json, const char* name) {
@@ -66,15 +48,7 @@ std::uint64_t milliseconds_of(std::chrono::nanoseconds time) {
 }  // namespace
 
 std::string_view to_string(Durability durability) {
-  switch (durability) {
-    case Durability::disk:
-      return "disk";
-    case Durability::os:
-      return "os";
-    case Durability::memory:
-      break;
-  }
-  return "memory";
+  return durability_names[static_cast<std::size_t>(durability)];
 }
 
 base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSystem& files,
@@ -97,12 +71,12 @@ base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSyste
   const std::uint64_t first = is_complete ? 1 : 2;  // the gap is in the cycle before
   if (birth && *birth >= first && *birth <= CycleId::value_max) record.birth = {{*birth}, is_complete};
   record.rules = text_member(json, "rules");
-  record.durability = parse_durability(text_member(json, "durability"));
+  record.durability = named(durability_names, text_member(json, "durability"), Durability::memory);
   record.boot_id = text_member(json, "boot_id");
-  // Versions without introductions did acknowledge marks.
   record.runs = number_member(json, "runs").value_or(0);
-  record.is_introduced = json.value("introduced", nlohmann::json()) != false;
-  record.membership = parse_membership(text_member(json, "membership"));
+  record.is_introduced = json.value("introduced", nlohmann::json()) == true;
+  // With an unknown value, it is not known that marks may be acknowledged.
+  record.membership = named(membership_names, text_member(json, "membership"), Membership::retiring);
   const auto steady = number_member(json, "known_steady_ms");
   const auto wall = number_member(json, "known_ms");
   if (steady && wall && std::max(*steady, *wall) <= known_ms_max) {
@@ -115,10 +89,13 @@ base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSyste
 
 base::Result<> write_instance_record(base::FileSystem& files, const std::filesystem::path& data_dir,
                                      const InstanceRecord& record) {
-  nlohmann::json json{{"instance", record.instance.to_string()},    {"rules", record.rules},
-                      {"durability", to_string(record.durability)}, {"boot_id", record.boot_id},
-                      {"introduced", record.is_introduced},         {"runs", record.runs},
-                      {"membership", to_string(record.membership)}};
+  nlohmann::json json{{"instance", record.instance.to_string()},
+                      {"rules", record.rules},
+                      {"durability", to_string(record.durability)},
+                      {"boot_id", record.boot_id},
+                      {"introduced", record.is_introduced},
+                      {"runs", record.runs},
+                      {"membership", membership_names[static_cast<std::size_t>(record.membership)]}};
   if (record.clean_stop) {
     json["clean_generation"] = record.clean_stop->generation;
     json["clean_position"] = record.clean_stop->position;

@@ -79,7 +79,7 @@ struct InstanceRecord {
   std::optional<Birth> birth = {};
 
   // Whether another member has recorded the instance.
-  bool is_introduced = true;
+  bool is_introduced = false;
 
   // Grows with each start of the instance.
   std::uint64_t runs = 0;

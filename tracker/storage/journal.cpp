@@ -37,17 +37,12 @@ struct SegmentName {
 
 // nullopt for a file that is no segment.
 std::optional<SegmentName> parse_file_name(std::string_view name) {
-  SegmentName parsed;
   if (!name.ends_with(suffix) || name.size() < start_digits + 1 + suffix.size()) return std::nullopt;
   if (name[start_digits] != '-') return std::nullopt;
-  const auto start = base::parse_number<JournalPosition>(name.substr(0, start_digits));
-  if (!start) return std::nullopt;
-  parsed.start = *start;
   name.remove_suffix(suffix.size());
+  const auto start = base::parse_number<JournalPosition>(name.substr(0, start_digits));
   const auto instance = InstanceId::parse(name.substr(start_digits + 1));
-  if (!instance) return std::nullopt;
-  parsed.instance = *instance;
-  return parsed;
+  return start && instance ? std::optional(SegmentName{*start, *instance}) : std::nullopt;
 }
 
 LoadedSegment read_segment(base::FileSystem& files, const fs::path& file, const NodeIdentity& owner,
@@ -113,7 +108,7 @@ base::Result<> Journal::begin(const SegmentHeader& header) {
 base::Result<> Journal::begin_locked(const SegmentHeader& header) {
   output_.reset();
   if (auto done = files_.create_directory(directory()); !done) return done;
-  if (auto done = files_.sync_directory(options_.data_dir); !done) return done;
+  if (auto done = files_.sync_directory(data_dir_); !done) return done;
   const fs::path file = directory() / file_name_of(header.start, header.instance);
   auto output = files_.create(file);
   if (!output) return output.error();
@@ -145,12 +140,12 @@ base::Result<> Journal::append(std::string_view records) {
   std::string bytes = encode_frame(header_.instance, end_, records);
   const std::size_t frame_bytes = bytes.size();
   const std::uint64_t offset = segments_.back().bytes;
-  if (options_.sync && offset + frame_bytes > file_bytes_) {
+  if (sync_ && offset + frame_bytes > file_bytes_) {
     file_bytes_ = offset + frame_bytes + std::clamp(offset, ahead_bytes_min, ahead_bytes_max);
     bytes.resize(file_bytes_ - offset);
   }
   if (auto done = output_->write_at(offset, bytes); !done) return fail(done.error());
-  if (options_.sync) {
+  if (sync_) {
     if (auto done = output_->sync(); !done) return fail(done.error());
   }
   end_ += records.size();

@@ -44,14 +44,10 @@ LoadedJournal load_journal(base::FileSystem& files, const std::filesystem::path&
 // what a failed sync left on the disk.
 class Journal {
  public:
-  struct Options {
-    std::filesystem::path data_dir;
-    NodeIdentity owner;
-    bool sync = true;  // append() returns only when the records survive a power cut
-  };
-
-  // `files` must outlive the journal.
-  Journal(base::FileSystem& files, Options options) : files_(files), options_(std::move(options)) {}
+  // With `sync`, append() returns only when the records survive a power cut. `files` must outlive the
+  // journal.
+  Journal(base::FileSystem& files, std::filesystem::path data_dir, bool sync)
+      : files_(files), data_dir_(std::move(data_dir)), sync_(sync) {}
 
   // Takes over the segments of the instance's last run, so that cut() removes them. To be called before
   // begin().
@@ -97,10 +93,11 @@ class Journal {
   base::Result<> begin_locked(const SegmentHeader& header);
   base::Result<> fail(base::Error error);
   std::string keep_or_remove(const std::string& file_name);
-  std::filesystem::path directory() const { return options_.data_dir / "journal"; }
+  std::filesystem::path directory() const { return data_dir_ / "journal"; }
 
   base::FileSystem& files_;
-  const Options options_;
+  const std::filesystem::path data_dir_;
+  const bool sync_;
 
   mutable std::mutex mutex_;  // guards all below; held during writes
   SegmentHeader header_;      // of the last segment

@@ -23,7 +23,6 @@ struct SegmentHeader {
   // No record before `start` is missing if all records before `follows` are known. Positions between the two
   // were never used: a run begins far after the end of the last run, which a snapshot may have passed.
   JournalPosition follows = 0;
-  // Version 1 has no zeros at the end of the file, and no byte at the end of a frame.
 
   friend bool operator==(const SegmentHeader&, const SegmentHeader&) = default;
 };

@@ -12,7 +12,7 @@
 namespace spoor::tracker {
 namespace {
 
-// How a filter's bits are encoded. Earlier versions had the upper half of a 64-bit k here, always 0.
+// How a filter's bits are encoded.
 enum class FilterForm : std::uint32_t { words = 0, packed = 1 };
 
 constexpr std::uint64_t length_bytes = 8;
@@ -88,7 +88,7 @@ void encode_mark_set(base::ByteWriter& out, const MarkSet& marks) {
   for (const auto& member : trees.members()) out.short_string(TreeMarks::member_path(member));
 }
 
-base::Result<MarkSet> decode_mark_set(base::ByteReader& in, std::size_t tree_bytes_max) {
+base::Result<MarkSet> decode_mark_set(base::ByteReader& in) {
   MarkSet marks;
   const std::uint16_t filters = in.u16();
   if (filters > filters_max) return corrupt(fmt::format("{} filters in one set", filters));
@@ -108,7 +108,7 @@ base::Result<MarkSet> decode_mark_set(base::ByteReader& in, std::size_t tree_byt
     if (TreeMarks::is_member(path)) {
       TreeMarks::add_member(path, members);
     } else {
-      trees.add(path, tree_bytes_max);
+      trees.add(path);
     }
     const std::size_t trees_so_far = i + 1 - members.size();
     if (members.size() > TreeMarks::members_max || trees_so_far > TreeMarks::count_max)

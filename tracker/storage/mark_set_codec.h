@@ -14,9 +14,8 @@ namespace spoor::tracker {
 void encode_mark_set(base::ByteWriter& out, const MarkSet& marks);
 
 // Packed filters stay packed. Fails with Errc::snapshot_corrupt. The memory is proportional to the bytes left
-// to read. Tree marks are joined if their paths exceed `tree_bytes_max`.
-base::Result<MarkSet> decode_mark_set(base::ByteReader& in,
-                                      std::size_t tree_bytes_max = TreeMarks::bytes_max);
+// to read. Tree marks are joined if their paths exceed TreeMarks::bytes_max.
+base::Result<MarkSet> decode_mark_set(base::ByteReader& in);
 
 // The set with its groups, each as encode_mark_set() has it; decode_mark_groups() adds them by
 // MarkSet::try_add_apart(), and fails also if that refuses one.

@@ -19,6 +19,26 @@ constexpr std::chrono::minutes::rep minutes_max = std::int64_t{1} << 40U;
 // Packed: in the journal's buffer, which has Tracker::recorded_bytes_max.
 constexpr std::size_t adopted_bytes_max = std::size_t{16} << 20U;
 
+// What the last run recorded of an instance that continues, on the clocks of this boot.
+void carry_over(const InstanceRecord& last, const base::Clock& clock, InstanceRecord& record) {
+  record.is_introduced = last.is_introduced;
+  record.runs = last.runs;
+  record.membership = last.membership;
+  record.known_at = last.known_at;
+  const bool is_same_boot = !record.boot_id.empty() && last.boot_id == record.boot_id;
+  if (!record.known_at || is_same_boot) return;
+  const auto elapsed = clock.wall_now() - record.known_at->wall;  // only the time of day continues
+  record.known_at->steady = clock.steady_now() - elapsed;
+  if (elapsed.count() < 0) record.known_at.reset();
+}
+
+// Follows the time of day where that is ahead, so that an old copy of the files has a larger number, too.
+std::uint64_t next_run(std::uint64_t last, const base::Clock& clock) {
+  const auto minutes = std::chrono::floor<std::chrono::minutes>(clock.wall_now().time_since_epoch()).count();
+  return std::max(last + 1,
+                  static_cast<std::uint64_t>(std::clamp(minutes, decltype(minutes){0}, minutes_max)));
+}
+
 }  // namespace
 
 Persistence::Persistence(base::FileSystem& files, const base::Clock& clock, Options options)
@@ -27,7 +47,7 @@ Persistence::Persistence(base::FileSystem& files, const base::Clock& clock, Opti
       options_(std::move(options)),
       store_(files, options_.drives, options_.owner, options_.data_dir, options_.find_overlap,
              snapshot_bytes_max_of(options_.tracker)),
-      journal_(files, {options_.data_dir, options_.owner, options_.durability == Durability::disk}) {}
+      journal_(files, options_.data_dir, options_.durability == Durability::disk) {}
 
 base::Result<std::unique_ptr<Persistence>> Persistence::start(base::FileSystem& files,
                                                               const base::Clock& clock, Options options) {
@@ -48,29 +68,20 @@ base::Result<> Persistence::begin() {
   const RecoveryContext now{clock_, options_.tracker, options_.rules, options_.boot_id};
   auto recovery = recover(input, now);
   instance_ = recovery.state.instance;
-  birth_ = recovery.birth;
+  record_ = {.instance = instance_,
+             .clean_stop = std::nullopt,
+             .rules = options_.rules,
+             .durability = options_.durability,
+             .boot_id = options_.boot_id,
+             .birth = recovery.birth};
   if (living == instance_) {
-    const InstanceRecord& last = **input.record;
-    is_introduced_ = last.is_introduced;
-    runs_ = last.runs;
-    membership_ = last.membership;
-    known_at_ = last.known_at;
-    const bool is_same_boot = !options_.boot_id.empty() && last.boot_id == options_.boot_id;
-    if (known_at_ && !is_same_boot) {  // only the time of day goes on
-      const auto elapsed = clock_.wall_now() - known_at_->wall;
-      known_at_->steady = clock_.steady_now() - elapsed;
-      if (elapsed.count() < 0) known_at_.reset();
-    }
+    carry_over(**input.record, clock_, record_);
   } else if (living && (*input.record)->membership == Membership::retired) {
-    membership_ = Membership::returned;
+    record_.membership = Membership::returned;
   }
-  // So an old copy of the files has a larger number, too; not while it retires, which is repeated under one.
-  if (!is_leaving(membership_)) {
-    const auto minutes =
-        std::chrono::floor<std::chrono::minutes>(clock_.wall_now().time_since_epoch()).count();
-    runs_ = std::max(runs_ + 1,
-                     static_cast<std::uint64_t>(std::clamp(minutes, decltype(minutes){0}, minutes_max)));
-  }
+  // A retirement is repeated under one number.
+  if (!is_leaving(record_.membership)) record_.runs = next_run(record_.runs, clock_);
+  runs_ = record_.runs;
   report_.loss = std::move(recovery.loss);
   if (!recovery.cut_off.empty()) report_.notes.push_back(std::move(recovery.cut_off));
 
@@ -84,14 +95,13 @@ base::Result<> Persistence::begin() {
     tracker_->start_recording();
     if (auto done = journal_.begin({options_.owner, instance_, start, recovery.follows}); !done) return done;
   }
-  tracker_->bound_tree_marks();
   // After this write, a start after a crash reads this instance's journal, so the journal must exist. Before
   // it, the files of the last run must not be changed.
-  if (auto done = write_record(std::nullopt); !done) {
+  if (auto done = note(record_); !done) {
     journal_.abandon();
     return done;
   }
-  for (std::string& note : journal_.remove_leftovers()) report_.notes.push_back(std::move(note));
+  for (std::string& kept : journal_.remove_leftovers()) report_.notes.push_back(std::move(kept));
   return {};
 }
 
@@ -104,40 +114,41 @@ void Persistence::report_loaded(const LoadedSnapshot& loaded) {
   }
 }
 
-base::Result<> Persistence::write_record(std::optional<CleanStop> clean_stop) {
-  return write_instance_record(files_, options_.data_dir,
-                               {instance_, clean_stop, options_.rules, options_.durability, options_.boot_id,
-                                birth_, is_introduced_, runs_, membership_, known_at_});
-}
-
-std::optional<KnownAt> Persistence::known_at() const {
-  const std::scoped_lock lock(noting_);
-  return known_at_;
-}
-
-base::Result<> Persistence::note_known(const KnownAt& at, bool is_introduced) {
-  const std::scoped_lock lock(noting_);
-  if (has_stopped_) return {};
-  const Membership before = membership_;
-  const bool was_introduced = is_introduced_;
-  const auto known_before = std::exchange(known_at_, at);
-  is_introduced_ = was_introduced || is_introduced;
-  if (is_introduced && before == Membership::returned) membership_ = Membership::member;
-  auto done = write_record({});
-  if (!done) {
-    known_at_ = known_before;
-    is_introduced_ = was_introduced;
-    membership_ = before;
+// What the record says counts from the begin of the write on; as before if it can't be written.
+base::Result<> Persistence::note(const InstanceRecord& changed) {
+  is_introduced_ = changed.is_introduced;
+  membership_ = changed.membership;
+  auto done = write_instance_record(files_, options_.data_dir, changed);
+  if (done) {
+    record_ = changed;
+  } else {
+    is_introduced_ = record_.is_introduced;
+    membership_ = record_.membership;
   }
   return done;
 }
 
+std::optional<KnownAt> Persistence::known_at() const {
+  const std::scoped_lock lock(noting_);
+  return record_.known_at;
+}
+
+base::Result<> Persistence::note_known(const KnownAt& at, bool is_introduced) {
+  const std::scoped_lock lock(noting_);
+  if (record_.clean_stop) return {};
+  InstanceRecord changed = record_;
+  changed.known_at = at;
+  changed.is_introduced = record_.is_introduced || is_introduced;
+  if (is_introduced && record_.membership == Membership::returned) changed.membership = Membership::member;
+  return note(changed);
+}
+
 base::Result<> Persistence::note_membership(Membership membership) {
   const std::scoped_lock lock(noting_);
-  const Membership before = membership_.exchange(membership);
-  auto done = write_record({});
-  if (!done) membership_ = before;
-  return done;
+  InstanceRecord changed = record_;
+  changed.clean_stop.reset();
+  changed.membership = membership;
+  return note(changed);
 }
 
 base::Result<JournalPosition> Persistence::adopt(MarkSet marks) {
@@ -206,10 +217,7 @@ base::Result<> Persistence::fail(const base::Error& error) {
   return base::Error(Errc::not_durable, failure_);
 }
 
-bool Persistence::is_failed() const {
-  const std::scoped_lock lock(status_mutex_);
-  return !failure_.empty();
-}
+bool Persistence::is_failed() const { return !journal_status().error.empty(); }
 
 JournalPosition Persistence::durable_position() const { return durable_; }
 
@@ -291,8 +299,9 @@ base::Result<> Persistence::record_stop(const SavedSnapshot& saved) {
     static_cast<void>(fail({Errc::not_durable, "spoord has stopped"}));
   }
   const std::scoped_lock lock(noting_);
-  auto done = write_record(CleanStop{saved.generation, tracker_->position()});
-  has_stopped_ = static_cast<bool>(done);
+  InstanceRecord changed = record_;
+  changed.clean_stop = {saved.generation, tracker_->position()};
+  auto done = note(changed);
   if (done) return done;
   return base::wrap(
       "stopped, and the snapshot is saved, but the clean stop could not be recorded: the next start is "

@@ -125,7 +125,7 @@ class Persistence {
 
   base::Result<> begin();
   void report_loaded(const LoadedSnapshot& loaded);
-  base::Result<> write_record(std::optional<CleanStop> clean_stop);
+  base::Result<> note(const InstanceRecord& changed);
   base::Result<> commit_locked();
   base::Result<> fail(const base::Error& error);
   TrackerState state_to_save();
@@ -138,14 +138,11 @@ class Persistence {
   SnapshotStore store_;
   Journal journal_;
   InstanceId instance_;
-  std::optional<Birth> birth_;
-  // Held while the instance record is written; guards the next two.
-  mutable std::mutex noting_;
-  std::optional<KnownAt> known_at_;
-  bool has_stopped_ = false;  // cleanly, as the record says
+  std::uint64_t runs_ = 0;
+  mutable std::mutex noting_;  // held while the instance record is written; guards it
+  InstanceRecord record_;
   std::atomic<bool> is_introduced_ = false;
   std::atomic<Membership> membership_ = Membership::member;
-  std::uint64_t runs_ = 0;
   StartReport report_;
   std::unique_ptr<Tracker> tracker_;
 

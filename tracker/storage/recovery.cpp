@@ -40,18 +40,16 @@ class Replayer {
   }
 
   Replay finish() && {
-    Replay replay{tracker_.state(), position_, std::move(missing_), std::move(cut_off_)};
+    Replay replay{tracker_.state(), std::move(missing_), std::move(cut_off_)};
     replay.state.current_opened_at = opened_at_;
     replay.state.position = position_;
     return replay;
   }
 
  private:
-  // Opens the same levels as the records, independent of the configuration. Joins tree marks by their number
-  // only, like versions that did not record the ancestors.
+  // Opens the same levels as the records, independent of the configuration.
   static Tracker::Options replay_options(Tracker::Options options) {
     options.opens_levels = false;
-    options.tree_bytes_max = TreeMarks::no_bytes_max;
     return options;
   }
 

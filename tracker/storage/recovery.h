@@ -14,10 +14,9 @@
 namespace spoor::tracker {
 
 struct Replay {
-  TrackerState state;
-  JournalPosition end = 0;  // the state holds all records before it, if `missing` is empty
-  std::string missing;      // why records may be missing; empty if none are
-  std::string cut_off;      // describes an unfinished write at the end; empty if there was none
+  TrackerState state;   // if `missing` is empty, with all records before its position
+  std::string missing;  // why records may be missing; empty if none are
+  std::string cut_off;  // describes an unfinished write at the end; empty if there was none
 };
 
 // Applies all records of the journal after `base.position`. If some are missing, the others are applied all

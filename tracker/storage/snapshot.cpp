@@ -61,8 +61,7 @@ base::Result<TrackerState> decode_state(base::ByteReader& in) {
                           state.current.value <= CycleId::value_max &&
                           state.position <= journal_position_max && !state.instance.is_none();
   if (!in.ok() || !numbers_ok) return corrupt("impossible numbers");
-  // Not joined: the journal continues from exactly these tree marks.
-  auto current = decode_mark_set(in, TreeMarks::no_bytes_max);
+  auto current = decode_mark_set(in);
   if (!current) return current.error();
   state.current_marks = std::make_shared<const MarkSet>(*std::move(current));
   if (auto done = decode_cycles(in, state); !done) return done.error();
@@ -75,9 +74,7 @@ std::uint64_t snapshot_bytes_max_of(const Tracker::Options& tracker) {
   const std::uint64_t filters = std::max(tracker.memory_bytes_max, Tracker::Options().memory_bytes_max);
   constexpr std::uint64_t lengths = (std::uint64_t{64} << 10U) + 2 * TreeMarks::count_max;
   constexpr std::uint64_t members = TreeMarks::members_max * TreeMarks::member_bytes_max;
-  // In the current cycle, the paths of tree marks may exceed their bound until the journal is replayed.
-  return filters + (tracker.history_max + 1) * (TreeMarks::bytes_max + lengths + members) +
-         TreeMarks::count_max * path_bytes_max;
+  return filters + (tracker.history_max + 1) * (TreeMarks::bytes_max + lengths + members);
 }
 
 std::string encode_snapshot(const Snapshot& snapshot) {
