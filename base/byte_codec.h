@@ -37,7 +37,7 @@ class ByteWriter {
     raw(value);
   }
 
-  // The same with a 64-bit length, of any length.
+  // A 64-bit length, then the bytes.
   void text(std::string_view value) {
     u64(value.size());
     raw(value);

@@ -26,7 +26,7 @@ using Result = boost::system::result<T, Error>;
 // The failure of a system call: `what` ("cannot open /x"), followed by the system's message.
 Error system_error(int error_number, const std::string& what);
 
-// The same failure with a longer message: "`what`: `inner.message`".
+// The failure `inner` with a longer message: "`what`: `inner.message`".
 Error wrap(const std::string& what, const Error& inner);
 
 }  // namespace spoor::base

@@ -23,7 +23,7 @@ Error failed(const char* what, const std::filesystem::path& path) {
 // the next one fails.
 bool sync_data(int fd) { return ::fdatasync(fd) == 0 && ::fdatasync(fd) == 0; }
 
-// As stat(1) names them. linux/magic.h does not have all.
+// The names of stat(1). linux/magic.h does not have all numbers.
 std::string name_of_type(std::uint32_t magic) {
   constexpr std::pair<std::uint32_t, const char*> names[] = {
       {EXT4_SUPER_MAGIC, "ext4"}, {XFS_SUPER_MAGIC, "xfs"},   {BTRFS_SUPER_MAGIC, "btrfs"},
@@ -158,8 +158,8 @@ Result<> PosixFileSystem::remove(const std::filesystem::path& path) {
 Result<> PosixFileSystem::create_directory(const std::filesystem::path& path) {
   struct stat status{};
   if (::mkdir(path.c_str(), directory_mode) == 0) {
-    // As for a file. Keeps the special bits (setgid) inherited from the parent. By descriptor, since the path
-    // may be another directory by now.
+    // The umask may have removed bits, as of a file. Keeps the special bits (setgid) inherited from the
+    // parent. By descriptor, since the path may be another directory by now.
     const Descriptor made(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     const bool is_known = made.get() >= 0 && ::fstat(made.get(), &status) == 0;
     if (is_known) static_cast<void>(::fchmod(made.get(), (status.st_mode & 07000U) | directory_mode));

@@ -102,8 +102,8 @@ Result<std::optional<std::string>> read_if_there(FileSystem& files, const std::f
 // before the rename, the old file is unchanged and the temporary file is removed if possible.
 Result<> replace_file(FileSystem& files, const std::filesystem::path& path, std::string_view bytes);
 
-// Likewise without syncs, for what can be made anew: any reader finds a complete file, but a power cut may
-// leave the old one, or one that is empty or damaged.
+// Replaces the content of `path` without syncs, for what can be made anew: any reader finds a complete file,
+// but a power cut may leave the old one, or one that is empty or damaged.
 Result<> replace_file_unsynced(FileSystem& files, const std::filesystem::path& path, std::string_view bytes);
 
 // Owns a file descriptor. Not thread-safe.
@@ -123,8 +123,8 @@ class Descriptor {
   int fd_;
 };
 
-// The same file under another number, if its number is one of the three standard streams': a program that has
-// closed them may still write to them. Without a number: errno is that of the failure.
+// The file of `fd` under another number, if its number is one of the three standard streams': a program that
+// has closed them may still write to them. Without a number: errno is that of the failure.
 Descriptor above_standard(Descriptor fd);
 
 // Gives a file that this process, as root, has just created to the owner and group of its folder, who open it

@@ -1,5 +1,5 @@
 // Bounds on JSON from outside, for a parser that allocates for each level and value, and for recursive code.
-// They count up to the first error of the JSON.
+// The functions count up to the first error of the JSON.
 #pragma once
 
 #include <cstddef>

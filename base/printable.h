@@ -20,7 +20,7 @@ bool is_utf8(std::string_view text);
 // that are not UTF-8 as \xHH. A text longer than about `bytes_max` is cut off, and ends in "...".
 std::string printable(std::string_view text, std::size_t bytes_max = printable_bytes_max);
 
-// The same for several lines: keeps line feeds, and cuts nothing off.
+// Escapes text of several lines like printable(), but keeps line feeds, and cuts nothing off.
 std::string printable_lines(std::string_view text);
 
 // `text` with "***" in place of the user and password of a URL in it, and of all that follows "password=".

@@ -1,5 +1,5 @@
-// Which Spoor this is. In a library of its own, spoor_version, which only the programs are linked with: a new
-// commit compiles and links no more than that.
+// The version of Spoor. It is in a library of its own, spoor_version, which only the programs are linked
+// with: a new commit compiles and links no more than that.
 #pragma once
 
 #include <string>

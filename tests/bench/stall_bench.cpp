@@ -25,6 +25,7 @@
 #include "tests/bench/disk.h"
 #include "tests/bench/figures.h"
 #include "tests/bench/targets.h"
+#include "tests/fakes/saves.h"
 #include "tests/support/temp_directory.h"
 #include "tracker/storage/persistence.h"
 
@@ -96,7 +97,7 @@ class FullNode {
   }
 
   void save() {
-    if (!persistence_->save().durable()) throw std::runtime_error("no drive took the snapshot");
+    if (!fakes::save(*persistence_).durable()) throw std::runtime_error("no drive took the snapshot");
   }
 
  private:

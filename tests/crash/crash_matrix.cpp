@@ -138,7 +138,7 @@ class World {
       case Act::save:
         return node->save().durable();
       case Act::stop:
-        return node->persistence().stop().has_value();
+        return fakes::stop(node->persistence()).has_value();
       case Act::kill:
         node.reset();
         return true;

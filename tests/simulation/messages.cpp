@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/simulation/hostile.h"
+#include "peer/gather/cycle_frame.h"
 #include "tests/simulation/world.h"
 
 namespace spoor::simulation {
@@ -18,6 +18,48 @@ base::Error no_answer() { return {std::make_error_code(std::errc::timed_out), "n
 
 base::Endpoint endpoint(const std::string& address) { return {address, base::spoor_port, {}}; }
 std::string url(const std::string& address) { return endpoint(address).to_string(); }
+
+// The true response of the hostile host, forged; `choice` decides how. An eighth of the responses stay true.
+// `victim`: another member, whose name and instance the hostile one knows.
+std::string lie(const std::string& frame, const Node& victim, std::uint64_t choice) {
+  auto read = peer::decode_cycle_frame(frame);
+  if (!read || choice % 8 == 0) return frame;
+  peer::CycleFrame forged = *std::move(read);
+  const std::uint64_t detail = choice / 8;
+  const std::uint64_t ahead = detail % 16;
+  forged.answer.gap = detail / 16 % 8 == 0;
+  switch (choice % 8) {
+    case 1:  // the victim, whole, in a cycle ahead of its own
+      forged.sender.node = victim.name();
+      forged.answer.instance = victim.instance();
+      forged.answer.current.value += ahead;
+      forged.answer.marks = {};
+      break;
+    case 2:
+      forged.sender.node = victim.name();
+      break;
+    case 3:  // its own name with the victim's memory
+      forged.answer.instance = victim.instance();
+      forged.answer.marks = {};
+      break;
+    case 4:
+      forged.answer.instance.bytes[detail % forged.answer.instance.bytes.size()] ^= 1;
+      break;
+    case 5:
+      forged.answer.current.value += ahead;
+      forged.answer.marks = {};
+      break;
+    case 6:
+      forged.run += detail;
+      forged.sender.node = detail % 2 == 0 ? "stranger" : victim.name();
+      break;
+    default:
+      forged.answer.current.value = ahead % 4 == 0 ? std::uint64_t{1} << (33 + ahead) : 1 + ahead;
+      forged.rules_digest = detail % 2;
+      break;
+  }
+  return peer::encode_cycle_frame(forged);
+}
 
 }  // namespace
 
@@ -117,7 +159,7 @@ void World::answer_query(std::size_t at, const Message& query, Message& answer) 
   // Different moments give unrelated choices.
   const std::uint64_t choice = moment_ * 0x9e3779b97f4a7c15U >> 16U;
   const Node& victim = hosts_[member(static_cast<std::uint32_t>(choice >> 24U))]->node;
-  response.body = lie(response.body, {victim.name(), victim.instance()}, choice);
+  response.body = lie(response.body, victim, choice);
 }
 
 // Corresponds to daemon/durability/group_commit.cpp: sends the response when the journal is durable.

@@ -7,6 +7,7 @@
 #include "peer/gather/cycle_exchange.h"
 #include "peer/gather/cycle_frame.h"
 #include "peer/gather/handover.h"
+#include "tests/fakes/saves.h"
 #include "tracker/cycles/member_marks.h"
 #include "tracker/paths/path.h"
 
@@ -99,7 +100,7 @@ void Node::lose_power(std::uint32_t fates) {
 
 void Node::stop() {
   if (!runs()) return;
-  const auto last = persistence_->stop();
+  const auto last = fakes::stop(*persistence_);
   ended_cleanly_ = last && last->durable();
   end_run();
   files_->kill();
@@ -151,7 +152,7 @@ bool Node::commit() {
   return persistence_->commit().has_value();
 }
 
-void Node::save() { persistence_->save(); }
+void Node::save() { fakes::save(*persistence_); }
 
 // Corresponds to daemon/api/api.cpp.
 Node::Answer Node::answer(const std::string& body) {

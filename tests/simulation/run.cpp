@@ -1,4 +1,4 @@
-#include "tests/simulation/run.h"
+#include "tests/simulation/world.h"
 
 #include <algorithm>
 #include <utility>

@@ -63,8 +63,8 @@ struct Setup {
   std::uint32_t history = 16;  // closed cycles kept
   std::uint32_t min_cycle_age_s = 60;
   bool forgets_late = false;  // whether a node that is no longer listed is expected for some time
-  // Whether the second node is hostile (tests/simulation/hostile.h). Then each has a certificate for its
-  // name.
+  // Whether the second node is hostile (it responds under other nodes' names, with their instances or with
+  // new ones, and in cycles that no tracker has reached). Then each has a certificate for its name.
   bool hostile = false;
 
   friend bool operator==(const Setup&, const Setup&) = default;

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/simulation/run.h"
+#include "tests/simulation/world.h"
 
 namespace spoor::simulation {
 namespace {

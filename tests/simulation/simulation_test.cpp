@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tests/simulation/run.h"
+#include "tests/simulation/world.h"
 
 namespace spoor::simulation {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/memory_file_system.h"
+#include "tests/fakes/saves.h"
 #include "tests/tracker/samples.h"
 #include "tracker/storage/persistence.h"
 
@@ -46,8 +47,8 @@ class Node {
   Tracker& tracker() { return persistence_->tracker(); }
   const std::string& loss() const { return persistence_->report().loss; }
   InstanceId instance() { return tracker().state().instance; }
-  SavedSnapshot save() { return persistence_->save(); }
-  void stop() { EXPECT_TRUE(persistence_->stop().value().durable()); }
+  SavedSnapshot save() { return fakes::save(*persistence_); }
+  void stop() { EXPECT_TRUE(fakes::stop(*persistence_).value().durable()); }
 
   // Whether what was marked is acknowledged.
   bool mark_durably(const Mark& mark) {

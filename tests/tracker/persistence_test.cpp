@@ -425,7 +425,7 @@ TEST_F(PersistenceTest, OtherSnapshotOfCleanStopGeneration_LosesNoMarks) {
   {
     Node node = start();
     ASSERT_TRUE(node.mark_durably(dir("bucket/later")));
-    while (node.persistence().stop().value().generation < generation) {
+    while (fakes::stop(node.persistence()).value().generation < generation) {
     }
   }
   files_.kill();

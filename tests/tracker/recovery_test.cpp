@@ -141,7 +141,8 @@ TEST_F(RecoveryTest, CrashBeforeFirstSave_IsALossNotABirth) {
 TEST_F(RecoveryTest, LossAtHighestRequestCycle_StateCanBeSaved) {
   TrackerState highest = Tracker::born(InstanceId::random(), clock_);
   highest.current = {CycleId::request_max};
-  SnapshotStore(files_, node_drives, node_owner, node_data_dir).save(highest, clock_.wall_now());
+  for (const auto& drive : node_drives)
+    files_.put(snapshot_file(drive), encode_snapshot({node_owner, 1, clock_.wall_now(), highest}));
   for (int run = 0; run < 3; ++run) start().save();
   Node node = start();
   const TrackerState state = node.tracker().state();

@@ -30,6 +30,14 @@ class SnapshotStoreTest : public ::testing::Test {
 
   SnapshotStore store() { return {files_, drives_, owner, "/data"}; }
 
+  static SavedSnapshot save(SnapshotStore&& store, const TrackerState& state) { return save(store, state); }
+  static SavedSnapshot save(SnapshotStore& store, const TrackerState& state) {
+    const PreparedSnapshot snapshot = store.prepare(state, now);
+    SavedSnapshot saved = snapshot.on_no_drive();
+    for (std::size_t drive = 0; drive < store.count(); ++drive) saved.add(store.save_to(drive, snapshot));
+    return saved;
+  }
+
   // A state told apart by its number: the current cycle, with one mark.
   static TrackerState state(std::uint64_t number) {
     TrackerState state;
@@ -60,7 +68,7 @@ TEST_F(SnapshotStoreTest, EmptyDrives_LoadNoSnapshotWithoutLoss) {
 }
 
 TEST_F(SnapshotStoreTest, SavedSnapshot_IsOnEveryDriveAndLoaded) {
-  const SavedSnapshot saved = store().save(varied_state(), now);
+  const SavedSnapshot saved = save(store(), varied_state());
   EXPECT_TRUE(saved.durable());
   const auto bytes = files_.content(snapshot_file(drives_[0]));
   ASSERT_TRUE(bytes);
@@ -95,7 +103,7 @@ TEST_F(SnapshotStoreTest, SnapshotOfCurrentInstance_IsPreferredToHigherGeneratio
   put_generation(drives_[1], 100);
   SnapshotStore store = this->store();
   EXPECT_EQ(store.load(instance_of(9)).newest.value().generation, 3U);
-  EXPECT_EQ(store.save(living, now).generation, 101U);
+  EXPECT_EQ(save(store, living).generation, 101U);
 }
 
 TEST_F(SnapshotStoreTest, UnreadableDrive_IsReportedAsPossibleLoss) {
@@ -141,8 +149,8 @@ TEST_F(SnapshotStoreTest, SaveAfterLoad_ContinuesFromNewestGeneration) {
   put_generation(drives_[1], 41);
   SnapshotStore store = this->store();
   store.load();
-  EXPECT_EQ(store.save(state(2), now).generation, 42U);
-  EXPECT_EQ(store.save(state(2), now).generation, 43U);
+  EXPECT_EQ(save(store, state(2)).generation, 42U);
+  EXPECT_EQ(save(store, state(2)).generation, 43U);
 }
 
 constexpr std::uint64_t bytes_max = 5'000;
@@ -201,7 +209,7 @@ TEST_F(SnapshotStoreTest, BadFile_IsReportedAndKeptAside) {
     EXPECT_THAT(loaded.drives[1].error, HasSubstr(bad.reason));
     EXPECT_EQ(files.content(file), bad.bytes) << "its loss is not on record yet";
 
-    const SavedSnapshot saved = store.save(state(3), now);
+    const SavedSnapshot saved = save(store, state(3));
     EXPECT_TRUE(saved.drives[1].ok);
     ASSERT_EQ(saved.put_aside.size(), 1U);
     EXPECT_THAT(saved.put_aside[0], HasSubstr(bad.reason));
@@ -226,14 +234,14 @@ TEST_F(SnapshotStoreTest, SpaceOfADrive_IsReportedUnlessItIsRefused) {
   files_.disk_space = {.bytes = 100, .free_bytes = 30, .used_bytes = 60, .type = "xfs"};
   SnapshotStore store = this->store();
   store.load();
-  const auto saved = store.save(state(1), now).drives[0].space;
+  const auto saved = save(store, state(1)).drives[0].space;
   ASSERT_TRUE(saved);
   EXPECT_EQ(saved->used_bytes, 60U);
   EXPECT_EQ(store.check(0).space->type, "xfs");
   files_.put(drives_[0] / ".spoor/drive.json", R"({"id":"00112233445566778899aabbccddeeff"})");
   ASSERT_FALSE(store.check(0).ok);
   EXPECT_FALSE(store.check(0).space);
-  EXPECT_FALSE(store.save(state(2), now).drives[0].space);
+  EXPECT_FALSE(save(store, state(2)).drives[0].space);
 }
 
 TEST_F(SnapshotStoreTest, BadFileThatCannotBeKeptAside_IsNotReplaced) {
@@ -244,7 +252,7 @@ TEST_F(SnapshotStoreTest, BadFileThatCannotBeKeptAside_IsNotReplaced) {
   ASSERT_TRUE(store.accept(0));
   files_.reset_calls();
   files_.fail_call(3, EROFS);  // the rename, behind the identity and the file
-  const SavedSnapshot saved = store.save(state(3), now);
+  const SavedSnapshot saved = save(store, state(3));
   EXPECT_FALSE(saved.drives[0].ok);
   EXPECT_THAT(saved.drives[0].error, HasSubstr("Read-only"));
   EXPECT_EQ(files_.content(snapshot_file(drives_[0])), "\x09 from the future");
@@ -255,43 +263,43 @@ TEST_F(SnapshotStoreTest, BadFileOnReturnedDrive_IsKeptAside) {
   SnapshotStore store = this->store();
   files_.fail_below(drives_[0], EIO);
   store.load();
-  EXPECT_FALSE(store.save(state(3), now).drives[0].ok);
+  EXPECT_FALSE(save(store, state(3)).drives[0].ok);
   files_.heal(drives_[0]);
   put(drives_[0], "\x09 from the future");
-  EXPECT_TRUE(store.save(state(4), now).drives[0].ok);
+  EXPECT_TRUE(save(store, state(4)).drives[0].ok);
   EXPECT_EQ(files_.content(snapshot_file(drives_[0]).native() + ".v9"), "\x09 from the future");
 }
 
 // ancestor 14: a save that reached no drive does not count.
 TEST_F(SnapshotStoreTest, FailedDrives_AreReportedAndSaveIsDurableOnOthers) {
   files_.fill(drives_[1]);
-  const SavedSnapshot saved = store().save(state(3), now);
+  const SavedSnapshot saved = save(store(), state(3));
   EXPECT_TRUE(saved.durable());
   EXPECT_TRUE(saved.drives[0].ok);
   EXPECT_FALSE(saved.drives[1].ok);
   EXPECT_THAT(saved.drives[1].error, HasSubstr("No space"));
   EXPECT_TRUE(saved.drives[2].ok);
   for (const auto& drive : drives_) files_.fail_below(drive, EIO);
-  EXPECT_FALSE(store().save(state(3), now).durable());
-  EXPECT_FALSE(SnapshotStore(files_, {}, owner, "/data").save(state(3), now).durable()) << "no drives";
+  EXPECT_FALSE(save(store(), state(3)).durable());
+  EXPECT_FALSE(save(SnapshotStore(files_, {}, owner, "/data"), state(3)).durable()) << "no drives";
 }
 
 TEST_F(SnapshotStoreTest, SaveAfterFailedSaves_IsNewest) {
   SnapshotStore store = this->store();
-  store.save(state(3), now);
+  save(store, state(3));
   files_.fill(drives_[0]);
   files_.fill(drives_[1]);
-  store.save(state(4), now);
+  save(store, state(4));
   for (const auto& drive : drives_) files_.heal(drive);
   files_.fill(drives_[2]);
-  store.save(state(5), now);
+  save(store, state(5));
   EXPECT_EQ(this->store().load().newest.value().state.current, CycleId{5});
 }
 
 TEST_F(SnapshotStoreTest, MissingDrive_IsNotCreated) {
   // An unmounted drive: a snapshot on the mount point would come to light at the wrong time.
   const Paths with_missing{"/mnt/1", "/mnt/missing"};
-  const SavedSnapshot saved = SnapshotStore(files_, with_missing, owner, "/data").save(state(3), now);
+  const SavedSnapshot saved = save(SnapshotStore(files_, with_missing, owner, "/data"), state(3));
   EXPECT_TRUE(saved.drives[0].ok);
   EXPECT_FALSE(saved.drives[1].ok);
   EXPECT_FALSE(files_.exists("/mnt/missing"));
@@ -309,7 +317,7 @@ TEST_F(SnapshotStoreTest, PowerCutDuringSave_LeavesWholeSnapshotOnEveryDrive) {
   };
   MemoryFileSystem whole;
   prepared(whole);
-  SnapshotStore(whole, drives_, owner, "/data").save(state(8), now);
+  save(SnapshotStore(whole, drives_, owner, "/data"), state(8));
   const std::size_t calls = whole.calls();
 
   for (std::size_t stop = 1; stop <= calls + 1; ++stop) {
@@ -320,7 +328,7 @@ TEST_F(SnapshotStoreTest, PowerCutDuringSave_LeavesWholeSnapshotOnEveryDrive) {
       store.load();
       files.reset_calls();
       files.stop_at_call(stop);
-      const SavedSnapshot saved = store.save(state(8), now);
+      const SavedSnapshot saved = save(store, state(8));
       files.crash([&](const std::string&) { return static_cast<Fate>(random.below(3)); });
 
       const LoadedSnapshot loaded = SnapshotStore(files, drives_, owner, "/data").load();

@@ -1,23 +1,24 @@
 #include "tracker/cycles/journal_record.h"
 
+#include <initializer_list>
+
 #include "base/byte_codec.h"
 #include "tracker/errors.h"
 
 namespace spoor::tracker {
 namespace {
 
+// The type of a mark is its kind plus one.
 enum class RecordType : std::uint8_t { dir = 1, file = 2, tree = 3, advance = 4, level = 5, adopt = 6 };
+static_assert(static_cast<int>(MarkKind::dir) == 0 && static_cast<int>(MarkKind::file) == 1 &&
+              static_cast<int>(MarkKind::tree) == 2);
 
-RecordType type_of(MarkKind kind) {
-  switch (kind) {
-    case MarkKind::file:
-      return RecordType::file;
-    case MarkKind::tree:
-      return RecordType::tree;
-    case MarkKind::dir:
-      break;
-  }
-  return RecordType::dir;
+std::uint64_t number_of(base::WallTime time) {
+  return static_cast<std::uint64_t>(time.time_since_epoch().count());
+}
+
+base::WallTime get_time(base::ByteReader& in) {
+  return base::WallTime(std::chrono::nanoseconds(static_cast<std::int64_t>(in.u64())));
 }
 
 base::Error corrupt(const char* what) { return {Errc::journal_corrupt, what}; }
@@ -33,7 +34,7 @@ base::Result<JournalRecord> decode_mark(base::ByteReader& in, MarkKind kind) {
 
 base::Result<JournalRecord> decode_advance(base::ByteReader& in) {
   const CycleId to{in.u64()};
-  const base::WallTime opened_at(std::chrono::nanoseconds(static_cast<std::int64_t>(in.u64())));
+  const base::WallTime opened_at = get_time(in);
   if (!in.ok()) return corrupt("an advance is cut off");
   if (to.value < 1 || to.value > CycleId::request_max) return corrupt("an advance to an impossible cycle");
   return JournalRecord(AdvanceRecord{to, opened_at});
@@ -49,20 +50,19 @@ base::Result<JournalRecord> decode_level(base::ByteReader& in) {
 }
 
 base::Result<JournalRecord> decode_adopt(base::ByteReader& in) {
-  const base::WallTime opened_at(std::chrono::nanoseconds(static_cast<std::int64_t>(in.u64())));
+  const base::WallTime opened_at = get_time(in);
   const std::string_view marks = in.raw(in.u64());
   if (!in.ok()) return corrupt("adopted marks are cut off");
   return JournalRecord(AdoptRecord{opened_at, std::string(marks)});
 }
 
 base::Result<JournalRecord> decode_record(base::ByteReader& in) {
-  switch (static_cast<RecordType>(in.u8())) {
+  const std::uint8_t type = in.u8();
+  switch (static_cast<RecordType>(type)) {
     case RecordType::dir:
-      return decode_mark(in, MarkKind::dir);
     case RecordType::file:
-      return decode_mark(in, MarkKind::file);
     case RecordType::tree:
-      return decode_mark(in, MarkKind::tree);
+      return decode_mark(in, static_cast<MarkKind>(type - 1));
     case RecordType::advance:
       return decode_advance(in);
     case RecordType::level:
@@ -73,39 +73,34 @@ base::Result<JournalRecord> decode_record(base::ByteReader& in) {
   return corrupt("a record of an unknown type");
 }
 
+void append_numbers(std::string& records, RecordType type, std::initializer_list<std::uint64_t> numbers) {
+  base::ByteWriter out;
+  out.u8(static_cast<std::uint8_t>(type));
+  for (const std::uint64_t number : numbers) out.u64(number);
+  records += out.bytes();
+}
+
 }  // namespace
 
 void append_record(std::string& records, const Mark& mark) {
   // Without ByteWriter, for speed: called for every new mark, under the tracker's lock.
   const auto size = static_cast<std::uint16_t>(mark.path.size());
-  const char head[] = {static_cast<char>(type_of(mark.kind)), static_cast<char>(size & 0xffU),
+  const char head[] = {static_cast<char>(static_cast<int>(mark.kind) + 1), static_cast<char>(size & 0xffU),
                        static_cast<char>(size >> 8U)};
   records.append(head, sizeof(head));
   records += mark.path;
 }
 
 void append_record(std::string& records, const AdvanceRecord& advance) {
-  base::ByteWriter out;
-  out.u8(static_cast<std::uint8_t>(RecordType::advance));
-  out.u64(advance.to.value);
-  out.u64(static_cast<std::uint64_t>(advance.opened_at.time_since_epoch().count()));
-  records += out.bytes();
+  append_numbers(records, RecordType::advance, {advance.to.value, number_of(advance.opened_at)});
 }
 
 void append_record(std::string& records, const LevelRecord& level) {
-  base::ByteWriter out;
-  out.u8(static_cast<std::uint8_t>(RecordType::level));
-  out.u64(level.shape.bits);
-  out.u64(level.shape.hashes);
-  records += out.bytes();
+  append_numbers(records, RecordType::level, {level.shape.bits, level.shape.hashes});
 }
 
 void append_record(std::string& records, const AdoptRecord& adopt) {
-  base::ByteWriter out;
-  out.u8(static_cast<std::uint8_t>(RecordType::adopt));
-  out.u64(static_cast<std::uint64_t>(adopt.opened_at.time_since_epoch().count()));
-  out.u64(adopt.marks.size());
-  records += out.bytes();
+  append_numbers(records, RecordType::adopt, {number_of(adopt.opened_at), adopt.marks.size()});
   records += adopt.marks;
 }
 

@@ -465,39 +465,34 @@ TrackerStatus Tracker::status() const {
 }
 
 // Seals the records, so that those before the state's position precede all others in the journal: a replay
-// skips them.
-Tracker::Cut Tracker::cut(MarkingLock::ExclusiveLock& locked) const {
+// skips them. The result makes the copy, and needs no lock.
+std::function<TrackerState()> Tracker::begin_copy(MarkingLock::ExclusiveLock& locked) const {
   seal_records(locked);
-  Cut cut;
-  cut.state.instance = instance_;
-  cut.state.complete_since_birth = complete_since_birth_;
-  cut.state.oldest_kept = oldest_kept_;
-  cut.state.current = current_;
-  cut.state.current_opened_at = opened_at_;
-  cut.state.position = position();
-  cut.marks = live_.view();
-  cut.history = history_;
-  return cut;
-}
-
-TrackerState Tracker::copy(const Cut& cut) {
-  TrackerState state = cut.state;
-  state.current_marks = std::make_shared<const MarkSet>(cut.marks.copy());
-  for (const HistorySpan& span : cut.history) state.history.push_back({span.last, span.get()});
-  return state;
+  TrackerState state;
+  state.instance = instance_;
+  state.complete_since_birth = complete_since_birth_;
+  state.oldest_kept = oldest_kept_;
+  state.current = current_;
+  state.current_opened_at = opened_at_;
+  state.position = position();
+  return [state = std::move(state), marks = live_.view(), history = history_]() mutable {
+    state.current_marks = std::make_shared<const MarkSet>(marks.copy());
+    for (const HistorySpan& span : history) state.history.push_back({span.last, span.get()});
+    return std::move(state);
+  };
 }
 
 TrackerState Tracker::state() const {
-  const Cut made = [this] {
+  const auto copy = [this] {
     auto locked = marking_lock_.lock_exclusive();
-    return cut(locked);
+    return begin_copy(locked);
   }();
-  return copy(made);
+  return copy();
 }
 
 TrackerState Tracker::exact_state() const {
   auto locked = marking_lock_.lock_exclusive();
-  return copy(cut(locked));
+  return begin_copy(locked)();
 }
 
 // --- for the journal ---

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -129,8 +130,8 @@ class Tracker {
   struct Options {
     LevelSchedule levels{200'000, 0.1};  // of the filters that new marks go to
     std::size_t history_max = 16;        // spans of closed cycles
-    // Of all filters kept; tree marks have bounds of their own. A filter of level 0 is kept for each span in
-    // any case.
+    // The memory of all filters that are kept; tree marks have bounds of their own. A filter of level 0 is
+    // kept for each span in any case.
     std::uint64_t memory_bytes_max = std::uint64_t{256} << 20U;
     // False for a replay: after the first level, only open_level() opens further ones.
     bool opens_levels = true;
@@ -206,13 +207,6 @@ class Tracker {
   };
   using MarkingLock = StripedSharedLock<Marked>;
 
-  // The input of copy(), taken under the exclusive lock. state() calls copy() after it has released the lock.
-  struct Cut {
-    TrackerState state;  // without marks and history
-    LiveMarks::View marks;
-    std::vector<HistorySpan> history;
-  };
-
   void mark_paths(std::span<const Mark> marks, MarkOutcome& outcome);
   bool mark_path(MarkingLock::SharedLock& shared, const Mark& mark, const PrefixHashes& prefixes,
                  MarkOutcome& outcome);
@@ -237,8 +231,7 @@ class Tracker {
   void seal_records(MarkingLock::ExclusiveLock& locked) const;
   void forget_records(MarkingLock::ExclusiveLock& locked);
 
-  Cut cut(MarkingLock::ExclusiveLock& locked) const;
-  static TrackerState copy(const Cut& cut);
+  std::function<TrackerState()> begin_copy(MarkingLock::ExclusiveLock& locked) const;
   std::chrono::milliseconds current_age() const;
   CycleFigures live_figures(std::uint64_t uncounted) const;
 

@@ -129,7 +129,7 @@ PathHash finish_hash(const MurmurState& state, Block block, std::size_t held, st
   return {{plain.first, plain.second, twin.first, twin.second}};
 }
 
-// Of the pieces in which PrefixHashes reads a path.
+// PrefixHashes reads a path in pieces of so many blocks.
 constexpr std::size_t blocks = separators_bytes / block_bytes;
 
 }  // namespace

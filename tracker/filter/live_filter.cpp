@@ -53,7 +53,7 @@ SPOOR_AVX512 std::size_t LiveFilter::may_contain_first_wide(std::span<const Path
   const __m256d inverse = _mm256_set1_pd(inverse_);
   std::size_t at = 0;
   for (; at < hashes.size(); ++at) {
-    // Of the words h0 to h3: h0, h1 + h3, h0 + 2 h3, h1 + 3 h2.
+    // The keys of the positions, by the words h0 to h3 of the hash: h0, h1 + h3, h0 + 2 h3, h1 + 3 h2.
     const __m256i hash = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(hashes[at].words.data()));
     const __m256i steps = _mm256_permute4x64_epi64(hash, 0b10'11'11'00);
     __m256i x = _mm256_permute4x64_epi64(hash, 0b01'00'01'00);

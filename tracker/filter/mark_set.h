@@ -71,7 +71,7 @@ class MarkSet {
     return groups_that_may_contain(hash, ~Groups{0}) != 0;
   }
 
-  // Of these groups, those of which some filter may contain it.
+  // Those of the groups `of` of which some filter may contain the path of this hash.
   Groups groups_that_may_contain(const PathHash& hash, Groups of) const;
 
   // The groups with a filter that is not empty.
@@ -82,7 +82,7 @@ class MarkSet {
   bool may_contain(std::string_view path, const PathHash& hash) const;
 
   const std::vector<BloomFilter>& filters() const { return filters_; }
-  // Of each of filters().
+  // The group of each of filters().
   std::span<const std::uint8_t> groups_of_filters() const { return groups_; }
   std::size_t shape_count() const;
   // The filters of one group, without tree marks; and how many groups there are.

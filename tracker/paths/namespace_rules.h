@@ -72,7 +72,7 @@ class NamespaceRules {
   // The number of globs that a path is matched against.
   std::size_t globs() const { return options_.exclude.size(); }
 
-  // The same for a child of a directory that is not ignored: a walk calls it as it descends. `path` is the
+  // Whether a child of a directory that is not ignored is: a walk calls it as it descends. `path` is the
   // child's whole path, `name` its last component.
   bool ignores_child(std::string_view path, std::string_view name) const;
 

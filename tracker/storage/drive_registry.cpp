@@ -107,18 +107,14 @@ DriveCheck DriveRegistry::check(const fs::path& drive) const {
   } else if (!*id) {
     check.error = refusal(drive, "carries no identity (.spoor/drive.json)");
   } else if (**id != *remembered) {
-    check.error = refusal(drive, fmt::format("carries another drive's identity ({})", owner_of(**id)));
+    const auto owners = others_with(**id, {});
+    const std::string owner = owners.empty() ? **id + ", of no drive of this node"
+                                             : "that of " + base::printable(owners.front().native());
+    check.error = refusal(drive, fmt::format("carries another drive's identity ({})", owner));
   } else {
     check.identity = DriveIdentity::known;
   }
   return check;
-}
-
-// For messages.
-std::string DriveRegistry::owner_of(const std::string& id) const {
-  const auto owners = others_with(id, {});
-  if (owners.empty()) return id + ", of no drive of this node";
-  return fmt::format("that of {}", base::printable(owners.front().native()));
 }
 
 std::optional<std::string> DriveRegistry::find_id(const fs::path& drive) const {
@@ -144,10 +140,15 @@ base::Result<> DriveRegistry::admit(const fs::path& drive) {
   if (!overlap.empty()) return base::Error(Errc::drive_refused, overlap);
   auto id = read_id(drive);
   if (!id) return id.error();
-  std::vector<fs::path> others;
-  if (*id) {
-    others = others_with(**id, drive);
-    if (auto alone = refuse_duplicate_identity(drive, **id, others); !alone) return alone;
+  const std::vector<fs::path> others = *id ? others_with(**id, drive) : std::vector<fs::path>();
+  for (const fs::path& path : others) {
+    const auto there = read_id(path);
+    if (!there || *there != **id) continue;
+    // One disk at two paths would be walked and counted twice.
+    return base::Error(Errc::drive_refused,
+                       fmt::format("{} carries the same identity as {}: one disk at two paths, or a copy; "
+                                   "remove .spoor/drive.json from the one that is to be another drive",
+                                   base::printable(drive.native()), base::printable(path.native())));
   }
   const auto its = *id ? base::Result<std::string>(**id) : give_id(drive);
   if (!its) return its.error();
@@ -199,20 +200,6 @@ base::Result<std::string> DriveRegistry::give_id(const fs::path& drive) {
   const std::string text = nlohmann::json{{"id", id}}.dump() + "\n";
   if (auto done = base::replace_file(files_, identity_file(drive), text); !done) return done.error();
   return id;
-}
-
-// One disk at two paths would be walked and counted twice.
-base::Result<> DriveRegistry::refuse_duplicate_identity(const fs::path& drive, const std::string& id,
-                                                        const std::vector<fs::path>& others) const {
-  for (const fs::path& path : others) {
-    const auto there = read_id(path);
-    if (!there || *there != id) continue;
-    return base::Error(Errc::drive_refused,
-                       fmt::format("{} carries the same identity as {}: one disk at two paths, or a copy; "
-                                   "remove .spoor/drive.json from the one that is to be another drive",
-                                   base::printable(drive.native()), base::printable(path.native())));
-  }
-  return {};
 }
 
 }  // namespace spoor::tracker

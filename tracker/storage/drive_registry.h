@@ -78,14 +78,11 @@ class DriveRegistry {
   base::Result<> admit(const std::filesystem::path& drive);
 
  private:
-  std::string owner_of(const std::string& id) const;
   std::optional<std::string> find_id(const std::filesystem::path& drive) const;
   std::vector<std::filesystem::path> others_with(const std::string& id,
                                                  const std::filesystem::path& drive) const;
   base::Result<std::optional<std::string>> read_id(const std::filesystem::path& drive) const;
   base::Result<std::string> give_id(const std::filesystem::path& drive);
-  base::Result<> refuse_duplicate_identity(const std::filesystem::path& drive, const std::string& id,
-                                           const std::vector<std::filesystem::path>& others) const;
   base::Result<> store(const std::filesystem::path& drive, const std::string& id,
                        const std::vector<std::filesystem::path>& others);
 

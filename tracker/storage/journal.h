@@ -22,7 +22,7 @@ struct LoadedSegment {
   std::string file_name;
   JournalPosition start = 0;  // from the file name
   std::unique_ptr<const std::string> bytes;
-  // None if the file can't be used; `error` has the reason.
+  // nullopt if the file can't be used; `error` has the reason.
   std::optional<SegmentHeader> header;
   SegmentFrames frames;     // they view `bytes`
   bool had_frames = false;  // of a file without a valid header: it may have held frames

@@ -16,8 +16,8 @@ namespace {
 constexpr std::string_view segment_magic = "SPOORJL";
 constexpr std::string_view frame_magic = "SPJF";
 constexpr std::size_t frame_header_bytes = 4 + 4 + 8 + 8 + 8;
-// Not zero, hence written: the last byte shows whether a frame was written completely. A frame whose
-// checksums match is read whatever it is.
+// The last byte of a frame is not zero, hence written: it shows whether a frame was written completely. A
+// frame whose checksums match is read whatever it is.
 constexpr char frame_end = '.';
 
 base::Error corrupt(const char* what) { return {Errc::journal_corrupt, what}; }

@@ -221,13 +221,6 @@ bool Persistence::is_failed() const { return !journal_status().error.empty(); }
 
 JournalPosition Persistence::durable_position() const { return durable_; }
 
-SavedSnapshot Persistence::save() {
-  const auto snapshot = begin_save();
-  auto saved = store_.save(*snapshot);
-  finish_save(saved, snapshot->position);
-  return saved;
-}
-
 std::shared_ptr<const PreparedSnapshot> Persistence::begin_save() {
   return std::make_shared<const PreparedSnapshot>(store_.prepare(state_to_save(), clock_.wall_now()));
 }
@@ -282,13 +275,6 @@ void Persistence::finish_save(const SavedSnapshot& saved, JournalPosition covere
     failure_.clear();
   }
   journal_.cut(covered);
-}
-
-base::Result<SavedSnapshot> Persistence::stop() {
-  auto saved = save();
-  if (!saved.durable()) return saved;
-  if (auto done = record_stop(saved); !done) return done.error();
-  return saved;
 }
 
 // A mark after the record would be lost without notice: the next start does not read the journal. So none is

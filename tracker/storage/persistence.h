@@ -60,39 +60,33 @@ class Persistence {
   Durability durability() const { return options_.durability; }
 
   // Makes all recorded marks durable, in one write. Fails with Errc::not_durable if the journal can't be
-  // written, now or since an earlier failure; the next durable save() begins the journal anew. One call at a
+  // written, now or since an earlier failure; the next durable save begins the journal anew. One call at a
   // time.
   base::Result<> commit();
 
   // Marks up to this position are durable in the sense of durability(). Never blocks.
   JournalPosition durable_position() const;
 
-  // Writes a snapshot to every drive, one after the other, and frees the journal before it. Marking and
-  // commit() continue during the save. If the journal had failed and the snapshot is durable, begins the
-  // journal anew. One call at a time.
-  SavedSnapshot save();
-
-  // The same in steps, for a caller that does not wait for a drive that hangs: begin_save(); save_to() for
-  // each drive; finish_save() with the results, in which a drive that has not finished is not ok. One save at
-  // a time. save_to() may run at the same time for different drives, and end after finish_save(): the drive
-  // then holds an older snapshot than others, or none.
+  // A save, in steps for a caller that does not wait for a drive that hangs: begin_save(); save_to() for
+  // each drive; finish_save() with the results, in which a drive that has not finished is not ok: it frees
+  // the journal before the snapshot, and begins the journal anew if it had failed and the snapshot is
+  // durable. Marking and commit() continue during the save. One save at a time. save_to() may run at the same
+  // time for different drives, and end after finish_save(): the drive then holds an older snapshot than
+  // others, or none.
   std::shared_ptr<const PreparedSnapshot> begin_save();
   DriveSave save_to(std::size_t drive, const PreparedSnapshot& snapshot) {
     return store_.save_to(drive, snapshot);
   }
   void finish_save(const SavedSnapshot& saved, JournalPosition covered);
 
-  // Saves, and records a clean stop on disk. No mark may be made any more. Fails if the record can't be
-  // written: the next start is then one after a crash.
-  base::Result<SavedSnapshot> stop();
-
-  // The second step of stop(): `saved` is a durable snapshot of all marks. With a journal, commit()
-  // fails after it.
+  // Records a clean stop on disk: `saved` is a durable snapshot of all marks. No mark may be made any more;
+  // with a journal, commit() fails from here on. Fails if the record can't be written: the next start is then
+  // one after a crash.
   base::Result<> record_stop(const SavedSnapshot& saved);
 
   // Whether this instance may acknowledge marks (InstanceRecord). Thread-safe.
   bool is_introduced() const { return is_introduced_; }
-  // As it was noted last, on the clocks of this boot. Thread-safe.
+  // What note_known() noted last, on the clocks of this boot. Thread-safe.
   std::optional<KnownAt> known_at() const;
   // Durable on success.
   base::Result<> note_known(const KnownAt& at, bool is_introduced);

@@ -159,12 +159,6 @@ PreparedSnapshot SnapshotStore::prepare(const TrackerState& state, base::WallTim
   return {generation_, now, state.position, encode_snapshot({owner_, generation_, now, state})};
 }
 
-SavedSnapshot SnapshotStore::save(const PreparedSnapshot& snapshot) {
-  SavedSnapshot saved = snapshot.on_no_drive();
-  for (std::size_t i = 0; i < drives_.size(); ++i) saved.add(save_to(i, snapshot));
-  return saved;
-}
-
 DriveSave SnapshotStore::save_to(std::size_t drive, const PreparedSnapshot& snapshot) {
   const std::filesystem::path& path = drives_[drive];
   DriveSave saved;

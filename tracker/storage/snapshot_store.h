@@ -90,10 +90,6 @@ class SnapshotStore {
   // renamed first: to `.tracker.bin.corrupt`, `.foreign` (of another node) or `.v9` (of an unknown version).
   DriveSave save_to(std::size_t drive, const PreparedSnapshot& snapshot);
 
-  // Saves to every drive, one after the other.
-  SavedSnapshot save(const PreparedSnapshot& snapshot);
-  SavedSnapshot save(const TrackerState& state, base::WallTime now) { return save(prepare(state, now)); }
-
   // Reads whether the drive is the known one, and its space.
   DriveState check(std::size_t drive) const;
 
