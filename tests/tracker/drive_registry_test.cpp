@@ -195,6 +195,15 @@ TEST_F(DriveRegistryTest, RegistryWriteFails_DriveIsNotAdmitted) {
   EXPECT_FALSE(registry.admit(one));
   EXPECT_EQ(registry.check(one).identity, DriveIdentity::fresh);
   files_.heal("/data");
+  const auto count = files_.clone();
+  count->reset_calls();
+  EXPECT_TRUE(LoadedRegistry(*count).admit(one));
+  for (std::size_t call = 2; call <= count->calls(); ++call) {  // the first loads the registry
+    const auto files = files_.clone();
+    LoadedRegistry failing(*files);
+    files->fail_call(call - 1, EIO);
+    EXPECT_FALSE(failing.admit(one)) << call;
+  }
   EXPECT_TRUE(registry.admit(one));
 }
 

@@ -197,8 +197,10 @@ TEST(MarkSetTest, AddedApart_DoNotFillEachOther) {
   MarkSet together;
   for (int number = 0; number < 5; ++number) {
     const std::string mine = "of-" + std::to_string(number);
-    const MarkSet marks = mark_set_of({"all", mine}, shape);
+    MarkSet marks = mark_set_of({"all", mine}, shape);
+    marks.add_tree(mine);
     ASSERT_TRUE(apart.try_add_apart(marks));
+    EXPECT_TRUE(apart.tree_marks().covers(mine));
     together.merge(marks);
     EXPECT_EQ(apart.groups_that_may_contain(hash_path(mine), all_groups) >> number & 1U, 1U);
   }

@@ -177,6 +177,31 @@ TEST_F(AdoptionTest, RestartWhileRetiring_KeepsTheInstanceAndItsMarks) {
   EXPECT_TRUE(node.is_dirty("bucket/a"));
 }
 
+TEST_F(AdoptionTest, KnownInstance_StaysIntroducedAndKnownOnTheClocksOfEachBoot) {
+  const KnownAt at{clock_.steady_now(), clock_.wall_now()};
+  {
+    Node node = start();
+    EXPECT_FALSE(node.persistence().is_introduced());
+    ASSERT_TRUE(node.persistence().note_known(at, true));
+    EXPECT_TRUE(node.persistence().is_introduced());
+  }
+  clock_.advance(std::chrono::hours(1));
+  clock_.set_wall(clock_.wall_now() + std::chrono::hours(2));
+  const auto start_in = [this](const char* boot) {
+    auto options = node_options(Durability::disk);
+    options.boot_id = boot;
+    return Node(files_, clock_, options);
+  };
+  EXPECT_EQ(start_in("this boot").persistence().known_at(), at);
+  {
+    Node node = start_in("another boot");
+    EXPECT_TRUE(node.persistence().is_introduced());
+    EXPECT_EQ(node.persistence().known_at(), (KnownAt{clock_.steady_now() - std::chrono::hours(3), at.wall}));
+  }
+  clock_.set_wall(at.wall - std::chrono::hours(1));
+  EXPECT_EQ(start_in("a third boot").persistence().known_at(), std::nullopt) << "the clock was set back";
+}
+
 // So that a member that has recorded the retirement records the copy, too.
 TEST_F(AdoptionTest, OldCopyOfTheFiles_StartsWithALargerRun) {
   {

@@ -240,6 +240,7 @@ TEST_F(TrackerTest, Request_ReturnsAllMarksBeforeTheCycleItOpensAndElseLiveMarks
   mark(tracker_, {dir("one")});
   const CycleAnswer answer = tracker_.cycle(from(at(1), 2));
   EXPECT_EQ(answer.current, CycleId{2});
+  EXPECT_EQ(answer.position, tracker_.position()) << "the cursor holds once the advance is durable";
   EXPECT_TRUE(contains(answer.marks, "one"));
   // Another scanner opened it; without the live marks, those made since would wait for one more cycle.
   mark(tracker_, {dir("live")});
