@@ -4,12 +4,11 @@
 # local, and all caches are warm. Figures are medians, and the fastest and the slowest run.
 #   adapters_bench.sh SPOORD SPOOR [DIRECTORIES], of 100 files each, or SPOORD SPOOR --short: a small tree, once: these
 #   figures do not measure speed
-set -euo pipefail
-shopt -s inherit_errexit
-export LC_ALL=C  # a decimal point in $EPOCHREALTIME and in what awk reads
+# shellcheck source=tests/bench/bench.sh
+source "$(dirname "$0")/bench.sh"
 
 spoor=$(realpath "$2")  # the recipes call it
-readonly spoord=$1 spoor
+readonly spoor
 if [[ ${3:-} == --short ]]; then
   directories=30 rounds=1
 else
@@ -17,39 +16,9 @@ else
 fi
 readonly directories rounds files_in_each=100 changed=100 wanted_s=5
 recipes=$(realpath "$(dirname "$0")/../../docs/recipes")
-work=$(mktemp -d "${TMPDIR:-/tmp}/spoor-bench-XXXXXX")
-readonly recipes work drive=$work/drive
-daemon=
+readonly recipes drive=$work/node/drive
 
-clean_up() {
-  # In braces: bash reports what it kills.
-  { [[ -z $daemon ]] || kill -KILL "$daemon"; wait "$daemon"; } 2>/dev/null || true
-  rm -rf "$work"
-}
-trap clean_up EXIT
-trap 'exit 130' INT TERM
-
-fail() {  # message
-  echo "adapters_bench: $1" >&2
-  tail -n 20 "$work/log" >&2
-  exit 1
-}
-
-spoor() { "$spoor" --config "$work/spoor.json" "$@"; }
-
-start() {
-  mkdir -p "$drive" "$work/data"
-  cat >"$work/spoor.json" <<JSON
-{"node": {"name": "node", "data_dir": "$work/data"}, "drives": ["$drive"], "listen": [{"unix": "$work/sock"}],
- "scan": {"min_cycle_age": "0s", "file_feed": true}}
-JSON
-  "$spoord" --config "$work/spoor.json" >"$work/log" 2>&1 &
-  daemon=$!
-  until [[ -S $work/sock ]]; do
-    kill -0 "$daemon" 2>/dev/null || fail "spoord does not start"
-    sleep 0.05
-  done
-}
+spoor() { "$spoor" --config "$work/node/spoor.json" "$@"; }
 
 make_tree() {
   perl -e '
@@ -91,53 +60,45 @@ in_full_rsync() { rsync -a --delete --exclude=/.spoor "$drive/" "$work/rsync/"; 
 in_full_rclone() { rclone sync --skip-links --exclude '/.spoor/**' "$drive" "$work/rclone"; }
 in_full_borg() { (cd "$drive" && borg create --exclude pp:.spoor "::plain-$round" .); }
 
-# measure FIGURE COMMAND...: adds the seconds that it takes to the figure
-measure() {
-  local began=${EPOCHREALTIME/./}
-  "${@:2}" >"$work/log" 2>&1 || fail "$1 fails"
-  awk -v us="$((${EPOCHREALTIME/./} - began))" 'BEGIN { print us / 1e6 }' >>"$work/$1"
-}
-
 by_recipe() { mark_and_scan && "by_recipe_$1"; }
 
 # The last copy of a file that changed.
 check_copy() {  # program
   local path
   path=$(head -n 1 "$work/changed")
-  [[ $1 == borg ]] || cmp "$drive/$path" "$work/$1/$path" >"$work/log" 2>&1 || fail "$1 has not copied $path"
+  [[ $1 == borg ]] || cmp "$drive/$path" "$work/$1/$path" >"$work/output" 2>&1 || fail "$1 has not copied $path" "$work/output"
 }
 
 line() {  # program
-  local recipe full
-  recipe=$(sort -g "$work/recipe-$1" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)], v[1], v[NR]}')
-  full=$(sort -g "$work/full-$1" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)], v[1], v[NR]}')
-  echo "$1 $(<"$work/first-$1") $recipe $full" | awk '{
+  echo "$1 $(median "first-$1") $(stats "recipe-$1") $(stats "full-$1")" | awk '{
+    for (i = 2; i <= 8; ++i) $i /= 1000
     printf "%-7s %8.2f s   %6.2f (%.2f..%.2f) s   %7.2f (%.2f..%.2f) s   %6.1f\n", $1, $2, $3, $4, $5, $6, $7, $8, $6 / $3 }'
 }
 
-export SPOOR="$spoor --config $work/spoor.json" RCLONE_CONFIG=$work/rclone.conf STATE_DIRECTORY=$work/state
+export SPOOR="$spoor --config $work/node/spoor.json" RCLONE_CONFIG=$work/rclone.conf STATE_DIRECTORY=$work/state
 export BORG_REPO=$work/borg BORG_BASE_DIR=$work/borg-base BORG_PASSPHRASE=secret
 touch "$RCLONE_CONFIG"
-start
+start_spoord node '"scan": {"min_cycle_age": "0s", "file_feed": true}'
+await "$work/node/log" test -S "$work/node/sock"
 make_tree
 mkdir "$BORG_BASE_DIR"
-borg init --encryption repokey-blake2 >"$work/log" 2>&1 || fail "borg init fails"
-measure first-scan spoor scan
-for program in rsync rclone borg; do measure "first-$program" "by_recipe_$program"; done
+borg init --encryption repokey-blake2 >"$work/output" 2>&1 || fail "borg init fails" "$work/output"
+timed first-scan spoor scan
+for program in rsync rclone borg; do timed "first-$program" "by_recipe_$program"; done
 for ((round = 1; round <= rounds; ++round)); do
   for program in rsync rclone borg; do
     spoor changes --consumer "$program" --commit --quiet  # what the others changed is copied later, by a full run
     change "$((round * 10))"
-    measure "recipe-$program" by_recipe "$program"
+    timed "recipe-$program" by_recipe "$program"
     check_copy "$program"
     change "$((round * 10 + 1))"
-    measure "full-$program" "in_full_$program"
+    timed "full-$program" "in_full_$program"
     check_copy "$program"
-    measure other mark_and_scan
+    timed other mark_and_scan
   done
 done
 
 echo "$((directories * files_in_each)) files, $changed of them changed; rounds: $rounds; $(nproc) processors. The first scan:" \
-  "$(<"$work/first-scan") s."
+  "$(awk -v ms="$(median first-scan)" 'BEGIN { print ms / 1000 }') s."
 echo "program  first copy   mark, scan and recipe, wanted: $wanted_s   all of the drive   ratio"
 for program in rsync rclone borg; do line "$program"; done

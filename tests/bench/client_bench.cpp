@@ -5,8 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>
-#include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -14,9 +12,8 @@
 #include <vector>
 
 #include "client/spoor.h"
-#include "tests/bench/figures.h"
-#include "tests/bench/paths.h"
-#include "tests/bench/targets.h"
+#include "tests/bench/bench_support.h"
+#include "tests/bench/marks.h"
 #include "tests/support/loopback.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
@@ -102,12 +99,5 @@ int main(int argc, char** argv) {
   bool is_short = false;
   CLI::App program("Measures marks by the client library");
   program.add_flag("--short", is_short, "Enough to see that everything runs");
-  CLI11_PARSE(program, argc, argv);
-  try {
-    run(is_short);
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return bench::run_bench(program, argc, argv, [&] { run(is_short); });
 }

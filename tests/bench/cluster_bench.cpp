@@ -16,7 +16,7 @@
 
 #include "peer/gather/gather.h"
 #include "peer/gather/handover.h"
-#include "tests/bench/targets.h"
+#include "tests/bench/bench_support.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/manual_clock.h"
 #include "tracker/cycles/member_marks.h"

@@ -1,15 +1,19 @@
 // What it costs to answer a scan, to save, and to read either back: with full filters, and with sparse
-// ones, which travel and rest packed.
+// ones, which travel and rest packed; and to merge and to pack filters.
 #include <benchmark/benchmark.h>
 
+#include <cstdint>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "peer/gather/cycle_frame.h"
-#include "tests/bench/mark_sets.h"
+#include "tests/bench/marks.h"
 #include "tracker/cycles/tracker.h"
+#include "tracker/filter/mark_set.h"
+#include "tracker/filter/packed_bits.h"
 #include "tracker/storage/snapshot.h"
 
 namespace {
@@ -113,5 +117,88 @@ BENCHMARK(decode_frame)->Apply(of_items);
 BENCHMARK(decode_and_merge_frame)->Apply(of_items);
 BENCHMARK(encode_snapshot)->Apply(of_items);
 BENCHMARK(decode_snapshot)->Apply(of_items);
+
+// --- merging full filters of level 0, beside reading the same bytes ---
+
+constexpr std::size_t full_filter_items = 200'000;
+
+std::vector<tracker::MarkSet> sources(const benchmark::State& state) {
+  return {static_cast<std::size_t>(state.range(0)), bench::mark_set_of(full_filter_items)};
+}
+
+void count_bytes(benchmark::State& state, const std::vector<tracker::MarkSet>& from) {
+  const auto bytes = static_cast<std::int64_t>(from.size() * from[0].filters()[0].shape().byte_count());
+  state.SetBytesProcessed(state.iterations() * bytes);
+}
+
+void merge_filters(benchmark::State& state) {
+  const auto from = sources(state);
+  for (auto _ : state) {
+    tracker::MarkSet merged;
+    for (const tracker::MarkSet& source : from) merged.merge(source);
+    benchmark::DoNotOptimize(merged);
+  }
+  count_bytes(state, from);
+}
+
+void read_filters(benchmark::State& state) {
+  const auto from = sources(state);
+  for (auto _ : state) {
+    std::uint64_t sum = 0;
+    for (const tracker::MarkSet& source : from) {
+      const auto words = source.filters()[0].words();
+      sum = std::accumulate(words.begin(), words.end(), sum);
+    }
+    benchmark::DoNotOptimize(sum);
+  }
+  count_bytes(state, from);
+}
+
+// The cycles a tracker keeps, a hundred peers, and more than a processor's caches hold.
+void of_sources(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgName("sources")->Arg(16)->Arg(100)->Arg(1000);
+}
+
+BENCHMARK(merge_filters)->Apply(of_sources);
+BENCHMARK(read_filters)->Apply(of_sources);
+
+// --- packing a sparse filter ---
+
+void pack(benchmark::State& state) {
+  const auto marks = bench::mark_set_of(items(state));
+  const auto& filter = marks.filters()[0];
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(tracker::PackedBits::pack(filter.words(), filter.shape().byte_count()));
+  }
+}
+
+void unpack(benchmark::State& state) {
+  const auto marks = bench::mark_set_of(items(state));
+  const auto& filter = marks.filters()[0];
+  const auto packed = tracker::PackedBits::pack(filter.words(), filter.shape().byte_count());
+  std::vector<std::uint64_t> words(filter.words().size());
+  for (auto _ : state) {
+    packed->unpack_into(words);
+    benchmark::DoNotOptimize(words.data());
+  }
+  state.counters["bytes"] = static_cast<double>(packed->bytes().size());
+}
+
+void parse(benchmark::State& state) {
+  const auto marks = bench::mark_set_of(items(state));
+  const auto& filter = marks.filters()[0];
+  const auto packed = tracker::PackedBits::pack(filter.words(), filter.shape().byte_count());
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(tracker::PackedBits::parse(packed->bytes(), filter.shape().bits));
+  }
+}
+
+void of_few_items(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgName("items")->Arg(2'000)->Arg(20'000);
+}
+
+BENCHMARK(pack)->Apply(of_few_items);
+BENCHMARK(unpack)->Apply(of_few_items);
+BENCHMARK(parse)->Apply(of_few_items);
 
 }  // namespace

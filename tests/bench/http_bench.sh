@@ -3,9 +3,9 @@
 # with 204: by turns in one run, medians of the rounds. Durability is `memory`, but for the case that compares it with
 # `disk`. At the end what a slowloris does to others.
 #   http_bench.sh SPOORD [ROUNDS [SECONDS]], or SPOORD --short: each case once, for a second: figures that say nothing
-set -euo pipefail
+# shellcheck source=tests/bench/bench.sh
+source "$(dirname "$0")/bench.sh"
 
-readonly spoord=$1
 first_round=0  # it warms up, and does not count
 if [[ ${2:-} == --short ]]; then
   first_round=1 rounds=1 seconds=1
@@ -15,41 +15,19 @@ fi
 readonly first_round rounds seconds
 nginx=$(PATH=$PATH:/usr/sbin command -v nginx) || { echo "nginx is missing" >&2; exit 1; }
 readonly nginx
-work=$(mktemp -d)
-readonly work
-pids=()
-clean_up() {
-  ((${#pids[@]} == 0)) || kill "${pids[@]}" 2>/dev/null || true
-  wait 2>/dev/null || true
-  rm -rf "$work"
-}
-trap clean_up EXIT
 
-# The port that a line of a log names, once it is there.
-port_in() {
-  local port
-  until port=$(sed -nE 's/.*listening on http:\/\/127.0.0.1:([0-9]+)$/\1/p' "$1") && [[ -n $port ]]; do
-    kill -0 "$2" || { cat "$1" >&2; exit 1; }
-    read -rt 0.05 <> <(:) || true
-  done
-  echo "$port"
-}
+start_spoord memory '"tracker": {"durability": "memory"}' "$tcp_listener"
+wait_for_url memory
+readonly memory_port=${url##*:}
+start_spoord disk '"tracker": {"durability": "disk"}' "$tcp_listener"
+wait_for_url disk
+readonly disk_port=${url##*:}
 
-# start NAME DURABILITY: a daemon of its own, at the port that it leaves in $port, and at the socket $work/NAME.sock
-start() {
-  mkdir -p "$work/$1/drive" "$work/$1/data"
-  cat >"$work/$1.json" <<JSON
-{"node": {"name": "$1", "data_dir": "$work/$1/data"}, "drives": ["$work/$1/drive"],
- "tracker": {"durability": "$2"}, "listen": [{"address": "127.0.0.1", "port": 0, "insecure": true}, {"unix": "$work/$1.sock"}]}
-JSON
-  "$spoord" --config "$work/$1.json" 2>"$work/$1.log" &
-  pids+=($!)
-  port=$(port_in "$work/$1.log" "$!")
+end() {  # nginx ends its worker itself
+  [[ ! -s $work/nginx.pid ]] || kill "$(<"$work/nginx.pid")" || true
+  clean_up
 }
-start memory memory
-readonly spoor_port=$port
-start disk disk
-readonly disk_port=$port
+trap end EXIT
 
 nginx_port=7441
 while (exec 3<>"/dev/tcp/127.0.0.1/$nginx_port") 2>/dev/null; do ((++nginx_port)); done  # taken
@@ -71,10 +49,7 @@ http {
 CONF
 "$nginx" -c "$work/nginx.conf" -p "$work" 2>>"$work/nginx.log" &
 pids+=($!)
-until (exec 3<>"/dev/tcp/127.0.0.1/$nginx_port") 2>/dev/null; do
-  kill -0 "$!" || { cat "$work/nginx.log" >&2; exit 1; }
-done
-kill -0 "$!" || { cat "$work/nginx.log" >&2; exit 1; }  # it may have been another's
+await "$work/nginx.log" test -s "$work/nginx.pid"
 
 # Bodies: one path; a thousand known ones; a thousand that nobody has marked yet.
 readonly one_path='{"paths":["bucket-17/photos/2026/november/holiday/img-000123.jpg"]}'
@@ -148,7 +123,7 @@ load_unix() {  # socket
 cycle=1
 open_cycle() {
   cycle=$((cycle + 1))
-  curl -sf "http://127.0.0.1:$spoor_port/v1/peer/cycle" -d '{"cluster":"default","current":'$cycle'}' -o "$work/frame"
+  curl -sf "http://127.0.0.1:$memory_port/v1/peer/cycle" -d '{"cluster":"default","current":'$cycle'}' -o "$work/frame"
 }
 
 # slowloris PORT: 500 connections that send a header a byte at a time, until it is ended.
@@ -168,69 +143,63 @@ slowloris() {
   done
 }
 
+# measure NAME HOW...: adds its figures, unless the round warms up
+measure() {
+  local figures
+  read -ra figures <<<"$("${@:2}")"
+  ((round > 0)) || return 0
+  echo "${figures[0]}" >>"$work/figures/$1"
+  echo "${figures[1]}" >>"$work/figures/$1-p50"
+  echo "${figures[2]}" >>"$work/figures/$1-p99"
+}
+
 # name, and how it is loaded
 readonly cases=(
-  "nginx-1-path load $nginx_port json1 1 64" "spoor-1-path load $spoor_port json1 1 64"
-  "nginx-1-path-2-threads load $nginx_port json1 2 64" "spoor-1-path-2-threads load $spoor_port json1 2 64"
-  "nginx-1-path-unix load_unix $work/nginx.sock" "spoor-1-path-unix load_unix $work/memory.sock"
-  "spoor-1-new-memory load $spoor_port new1 1 64 1" "spoor-1-new-disk load $disk_port new1 1 64 1"
-  "nginx-1000-paths load $nginx_port json1000 1 8" "spoor-1000-known load $spoor_port json1000 1 8"
-  "spoor-1000-known-text load $spoor_port text1000 1 8" "spoor-1000-new load $spoor_port new1000 1 8 1"
+  "nginx-1-path load $nginx_port json1 1 64" "spoor-1-path load $memory_port json1 1 64"
+  "nginx-1-path-2-threads load $nginx_port json1 2 64" "spoor-1-path-2-threads load $memory_port json1 2 64"
+  "nginx-1-path-unix load_unix $work/nginx.sock" "spoor-1-path-unix load_unix $work/memory/sock"
+  "spoor-1-new-memory load $memory_port new1 1 64 1" "spoor-1-new-disk load $disk_port new1 1 64 1"
+  "nginx-1000-paths load $nginx_port json1000 1 8" "spoor-1000-known load $memory_port json1000 1 8"
+  "spoor-1000-known-text load $memory_port text1000 1 8" "spoor-1000-new load $memory_port new1000 1 8 1"
 )
 for ((round = first_round; round <= rounds; ++round)); do
   for each in "${cases[@]}"; do
-    read -r name how <<<"$each"
-    [[ $name != *-new* ]] || open_cycle
-    # shellcheck disable=SC2086  # words
-    figures=$($how)
-    if ((round > 0)); then echo "$name $figures" >>"$work/figures"; fi
+    read -ra how <<<"$each"
+    [[ $each != *-new* ]] || open_cycle
+    measure "${how[@]}"
   done
-  figures=$(load "$spoor_port" json1 1 8)
-  if ((round > 0)); then echo "quiet $figures" >>"$work/figures"; fi
+  measure quiet load "$memory_port" json1 1 8
   # Also where it attacks somebody else: what it takes of the processors alone is no doing of the daemon's.
-  for victim in "slowloris-elsewhere $nginx_port" "slowloris $spoor_port"; do
+  for victim in "slowloris-elsewhere $nginx_port" "slowloris $memory_port"; do
     read -r name port <<<"$victim"
     rm -f "$work/slow"
     slowloris "$port" &
-    loris=$!
-    pids+=("$loris")
-    until [[ -e $work/slow ]]; do kill -0 "$loris"; done
-    figures=$(load "$spoor_port" json1 1 8)
-    if ((round > 0)); then echo "$name $figures" >>"$work/figures"; fi
-    kill "$loris"
-    wait "$loris" || true
+    pids+=($!)
+    until [[ -e $work/slow ]]; do kill -0 "${pids[-1]}"; done
+    measure "$name" load "$memory_port" json1 1 8
+    kill "${pids[-1]}"
+    wait "${pids[-1]}" || true
     unset 'pids[-1]'
   done
 done
 
-awk '
-  function median(name, column,    n, i, j, values, swap) {
-    n = count[name]
-    for (i = 1; i <= n; ++i) values[i] = at[name, i, column]
-    for (i = 1; i <= n; ++i) for (j = i + 1; j <= n; ++j)
-      if (values[j] < values[i]) { swap = values[i]; values[i] = values[j]; values[j] = swap }
-    low = values[1]; high = values[n]
-    return values[int((n + 1) / 2)]
-  }
-  { ++count[$1]; for (c = 2; c <= 4; ++c) at[$1, count[$1], c] = $c; if (count[$1] == 1) names[++known] = $1 }
-  END {
-    printf "8 connections: quiet, slowloris; else 64 for one path, 8 for 1000\n%-24s %28s %9s %9s\n", "", "requests/s (least..most)", "p50 us", "p99 us"
-    for (k = 1; k <= known; ++k) {
-      rate = median(names[k], 2)
-      rates[names[k]] = rate
-      printf "%-24s %10.0f (%.0f..%.0f) %9.0f %9.0f\n", names[k], rate, low, high, median(names[k], 3),
-             median(names[k], 4)
-    }
-    printf "one path: %.2f x nginx (wanted: 0.75); with two threads of load %.2f\n",
-           rates["spoor-1-path"] / rates["nginx-1-path"],
-           rates["spoor-1-path-2-threads"] / rates["nginx-1-path-2-threads"]
-    printf "over a Unix socket: %.2f x nginx; durability disk: %.2f x memory (wanted: 0.6)\n",
-           rates["spoor-1-path-unix"] / rates["nginx-1-path-unix"], rates["spoor-1-new-disk"] / rates["spoor-1-new-memory"]
-    nginx = rates["nginx-1000-paths"]
-    printf "1000 paths, of nginx, which parses none: known %.2f (wanted: 0.3), new %.2f (wanted: 0.12)\n",
-           rates["spoor-1000-known"] / nginx, rates["spoor-1000-new"] / nginx
-    printf "1000 paths: %.2f M known/s, as text %.2f, %.2f M new/s\n",
-           rates["spoor-1000-known"] / 1000, rates["spoor-1000-known-text"] / 1000, rates["spoor-1000-new"] / 1000
-    printf "p99 during a slowloris of 500: %.1f x the quiet one (wanted: below 10); at another server: %.1f x\n",
-           median("slowloris", 4) / median("quiet", 4), median("slowloris-elsewhere", 4) / median("quiet", 4)
-  }' "$work/figures"
+# million NAME: a thousand paths a request
+million() { awk -v rate="$(median "$1")" 'BEGIN { printf "%.2f", rate / 1000 }'; }
+
+echo '8 connections: quiet, slowloris; else 64 for one path, 8 for 1000'
+printf '%-24s %28s %9s %9s\n' '' 'requests/s (least..most)' 'p50 us' 'p99 us'
+for each in "${cases[@]}" quiet slowloris-elsewhere slowloris; do
+  name=${each%% *}
+  # shellcheck disable=SC2046,SC2183  # words
+  printf '%-24s %10.0f (%.0f..%.0f) %9.0f %9.0f\n' "$name" $(stats "$name") "$(median "$name-p50")" "$(median "$name-p99")"
+done
+echo "one path: $(ratio spoor-1-path nginx-1-path) x nginx (wanted: 0.75); with two threads of load" \
+  "$(ratio spoor-1-path-2-threads nginx-1-path-2-threads)"
+echo "over a Unix socket: $(ratio spoor-1-path-unix nginx-1-path-unix) x nginx; durability disk:" \
+  "$(ratio spoor-1-new-disk spoor-1-new-memory) x memory (wanted: 0.6)"
+echo "1000 paths, of nginx, which parses none: known $(ratio spoor-1000-known nginx-1000-paths) (wanted: 0.3), new" \
+  "$(ratio spoor-1000-new nginx-1000-paths) (wanted: 0.12)"
+echo "1000 paths: $(million spoor-1000-known) M known/s, as text $(million spoor-1000-known-text)," \
+  "$(million spoor-1000-new) M new/s"
+echo "p99 during a slowloris of 500: $(ratio slowloris-p99 quiet-p99) x the quiet one (wanted: below 10); at another" \
+  "server: $(ratio slowloris-elsewhere-p99 quiet-p99) x"

@@ -5,63 +5,37 @@
 # of the four alternate. Figures are medians, and the slowest and the fastest run.
 #   publish_bench.sh SPOORD SPOOR SPOOR_PUBLISH NATS_PEER [DIRECTORIES], of 1,000 files each, or ... --short: a small
 #   tree, once: these figures do not measure speed
-set -euo pipefail
-shopt -s inherit_errexit
-export LC_ALL=C  # a decimal point in $EPOCHREALTIME and in what awk reads
+# shellcheck source=tests/bench/bench.sh
+source "$(dirname "$0")/bench.sh"
 
-readonly spoord=$1 spoor=$2 publish=$3 nats_peer=$4
+readonly spoor=$2 publish=$3 nats_peer=$4
 if [[ ${5:-} == --short ]]; then
   directories=10 rounds=1
 else
   directories=${5:-1000} rounds=5
 fi
 readonly directories rounds files_in_each=1000
-work=$(mktemp -d "${TMPDIR:-/tmp}/spoor-bench-XXXXXX")
-readonly work drive=$work/drive
+readonly drive=$work/node/drive
 postgres_programs=$(find /usr/lib/postgresql -maxdepth 2 -name bin | sort -V | tail -n 1)
 readonly postgres_programs
-pids=()
 
-clean_up() {
-  # PostgreSQL ends its processes itself. In braces: bash reports what it kills.
+end() {  # PostgreSQL ends its processes itself
   [[ ! -s $work/postgres/data/postmaster.pid ]] ||
     as_postgres "$postgres_programs/pg_ctl" stop -D "$work/postgres/data" --mode=immediate >/dev/null || true
-  { ((${#pids[@]} == 0)) || kill -KILL "${pids[@]}"; wait; } 2>/dev/null || true
-  rm -rf "$work"
+  clean_up
 }
-trap clean_up EXIT
-trap 'exit 130' INT TERM
-
-fail() {  # message log
-  echo "publish_bench: $1" >&2
-  tail -n 20 "$2" >&2
-  exit 1
-}
-
-# await COMMAND...: until it succeeds, while the process started last runs
-await() {
-  until "$@" 2>/dev/null; do
-    kill -0 "${pids[-1]}" 2>/dev/null || fail "$1: the server does not start" "$work/log"
-    sleep 0.05
-  done
-}
+trap end EXIT
 
 as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
 sql() { psql --quiet --no-psqlrc --tuples-only --no-align --host="$work/postgres" --username=postgres "$@"; }
 
 start_node() {
-  mkdir -p "$drive" "$work/data"
-  cat >"$work/spoor.json" <<JSON
-{"node": {"name": "node", "data_dir": "$work/data"}, "drives": ["$drive"], "listen": [{"unix": "$work/sock"}],
- "scan": {"min_cycle_age": "0s", "file_feed": true},
- "publish": {"sinks": [{"name": "nats", "url": "nats://127.0.0.1:$nats_port"}]}}
-JSON
+  start_spoord node '"scan": {"min_cycle_age": "0s", "file_feed": true},
+    "publish": {"sinks": [{"name": "nats", "url": "nats://127.0.0.1:'"$nats_port"'"}]}'
+  await "$work/node/log" test -S "$work/node/sock"
+  cp "$work/node/spoor.json" "$work/spoor-nats.json"
   sed 's#nats://[^"]*#postgresql:///postgres?host='"$work"'/postgres#; s#"name": "nats"#"name": "postgres", "user": "postgres"#' \
-    "$work/spoor.json" >"$work/spoor-postgres.json"
-  mv "$work/spoor.json" "$work/spoor-nats.json"
-  "$spoord" --config "$work/spoor-nats.json" >"$work/log" 2>&1 &
-  pids+=($!)
-  await test -S "$work/sock"
+    "$work/spoor-nats.json" >"$work/spoor-postgres.json"
   perl -e '
     my ($top, $directories, $files) = @ARGV;
     for my $d (0 .. $directories - 1) {
@@ -80,7 +54,7 @@ ports_file_dir: "$work/nats"
 CONF
   nats-server -c "$work/nats.conf" >"$work/log" 2>&1 &
   pids+=($!)
-  await test -s "$work/nats/nats-server_${pids[-1]}.ports"
+  await "$work/log" test -s "$work/nats/nats-server_${pids[-1]}.ports"
   nats_port=$(jq -r '.nats[0]' "$work/nats/nats-server_${pids[-1]}.ports")
   nats_port=${nats_port##*:}
 }
@@ -104,7 +78,7 @@ start_postgres() {
   as_postgres "$postgres_programs/initdb" --auth=trust --encoding=UTF8 --no-sync "$work/postgres/data" >"$work/log"
   as_postgres "$postgres_programs/postgres" -D "$work/postgres/data" -k "$work/postgres" -h '' >"$work/log" 2>&1 &
   pids+=($!)
-  await sql -c 'SELECT 1' >/dev/null
+  await "$work/log" sql -c 'SELECT 1' >/dev/null
 }
 
 # publish_to SINK: adds the events a second to figures/SINK, and the memory in MiB to figures/SINK-memory
@@ -113,7 +87,7 @@ publish_to() {
   command time --format=%M --output="$work/memory" "$publish" --config "$work/spoor-$1.json" --once >"$work/log" 2>&1 ||
     fail "spoor-publish fails" "$work/log"
   local ended=$EPOCHREALTIME
-  events=$(jq '.sinks[0].events' "$work/data/publish.json")
+  events=$(jq '.sinks[0].events' "$work/node/data/publish.json")
   ((events > directories * files_in_each)) || fail "only $events events" "$work/log"
   awk -v n="$events" -v s="$began" -v e="$ended" 'BEGIN {print n / (e - s)}' >>"$work/figures/$1"
   awk '{print $1 / 1024}' "$work/memory" >>"$work/figures/$1-memory"
@@ -133,13 +107,9 @@ copy() {
   sql -c 'DROP TABLE copied'
 }
 
-# figure NAME UNIT: the median of the lines of figures/NAME, the least and the largest
-figure() {
-  sort -g "$work/figures/$1" | awk -v name="$1" -v unit="$2" \
-    '{v[NR] = $1} END {printf "%-18s %10.0f %s (%.0f..%.0f)\n", name, v[int((NR + 1) / 2)], unit, v[1], v[NR]}'
-}
+# shellcheck disable=SC2046,SC2183  # words
+figure() { printf '%-18s %10.0f %s (%.0f..%.0f)\n' "$1" "$(median "$1")" "$2" $(stats "$1" | cut -d ' ' -f 2-); }  # name unit
 
-mkdir "$work/figures"
 start_nats
 start_postgres
 start_node

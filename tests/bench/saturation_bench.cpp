@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <future>
 #include <mutex>
@@ -19,10 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/bench/results.h"
-#include "tests/bench/saturation_load.h"
+#include "tests/bench/bench_support.h"
 #include "tests/bench/saturation_node.h"
-#include "tests/bench/targets.h"
 #include "tracker/filter/hash.h"
 #include "tracker/filter/level_schedule.h"
 
@@ -285,12 +282,8 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
   program.add_flag("--short", settings.is_short, "One small combination: figures that say little");
-  CLI11_PARSE(program, argc, argv);
-  if (settings.is_short) settings.asked = 1000;
-  try {
+  return bench::run_bench(program, argc, argv, [&] {
+    if (settings.is_short) settings.asked = 1000;
     run(settings);
-  } catch (const std::exception& failure) {
-    fmt::print(stderr, "saturation_bench: {}\n", failure.what());
-    return 1;
-  }
+  });
 }

@@ -46,4 +46,11 @@ class ScanTree {
   const bool keep_;
 };
 
+enum class Depth { only_these, all_below };
+
+// The least that any walker has to do: lists each of these directories of the tree, and looks at each file in
+// it, by two threads, and keeps nothing of what it sees. Gives the number of directories. Throws
+// std::system_error.
+std::uint64_t visit(const std::filesystem::path& tree, const std::vector<std::string>& paths, Depth depth);
+
 }  // namespace spoor::bench

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -22,9 +20,7 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
-#include "tests/bench/disk.h"
-#include "tests/bench/figures.h"
-#include "tests/bench/targets.h"
+#include "tests/bench/bench_support.h"
 #include "tests/fakes/saves.h"
 #include "tests/support/temp_directory.h"
 #include "tracker/storage/persistence.h"
@@ -256,11 +252,5 @@ int main(int argc, char** argv) {
   bool is_short = false;
   CLI::App program("Times marks while full cycles are saved");
   program.add_flag("--short", is_short, "Runs everything once, for a moment: figures that say nothing");
-  CLI11_PARSE(program, argc, argv);
-  try {
-    run(is_short ? short_settings : Settings{});
-  } catch (const std::exception& failure) {
-    fmt::print(stderr, "stall_bench: {}\n", failure.what());
-    return 1;
-  }
+  return bench::run_bench(program, argc, argv, [&] { run(is_short ? short_settings : Settings{}); });
 }

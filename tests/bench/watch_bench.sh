@@ -5,12 +5,11 @@
 # trees are in the cache. Needs root, for the mounts, and 4 GB in $TMPDIR.
 #   watch_bench.sh SPOORD SPOOR_WATCH [ROUNDS], or SPOORD SPOOR_WATCH --short: small trees, once: these figures do not
 #   measure speed
-set -euo pipefail
-shopt -s inherit_errexit
-export LC_ALL=C  # a decimal point in $EPOCHREALTIME and in what awk reads
+# shellcheck source=tests/bench/bench.sh
+source "$(dirname "$0")/bench.sh"
 PATH=$PATH:/usr/sbin:/sbin
 
-readonly spoord=$1 spoor_watch=$2
+readonly spoor_watch=$2
 first_round=0  # it warms up, and does not count
 if [[ ${3:-} == --short ]]; then
   first_round=1 rounds=1 small_tree=1000 large_tree=10000 untar_files=5000 create_files=5000
@@ -25,31 +24,23 @@ if [[ $(id -u) -ne 0 ]]; then
 fi
 ticks_per_second=$(getconf CLK_TCK)
 watches_before=$(<"$max_user_watches")
-work=$(mktemp -d "${TMPDIR:-/tmp}/spoor-bench-XXXXXX")
-readonly ticks_per_second watches_before work
+readonly ticks_per_second watches_before
 declare -A pid=()  # by the name of the process
 
-clean_up() {
+end() {
   # A background process that is signalled before it has executed its program still has the traps.
   [[ $BASHPID == "$$" ]] || return 0
   local running mount
   mapfile -t running <<<"$(jobs -p)"  # not words: a trap runs with the IFS of a read that it interrupts
-  # Not TERM: a process that does not end would keep a file system busy. In braces: bash reports what it kills.
+  # Not TERM: a process that does not end would keep a file system busy.
   { [[ -z ${running[*]} ]] || kill -KILL "${running[@]}"; wait; } 2>/dev/null || true
   for mount in "$work"/*/drive; do
     ! mountpoint -q "$mount" || umount "$mount" || umount --lazy "$mount" || true
   done
   [[ $(<"$max_user_watches") == "$watches_before" ]] || echo "$watches_before" >"$max_user_watches"
-  rm -rf "$work"
+  clean_up
 }
-trap clean_up EXIT
-trap 'exit 130' INT TERM
-
-fail() {  # message [log]
-  echo "watch_bench: $1" >&2
-  [[ -z ${2:-} ]] || tail -n 20 "$2" >&2
-  exit 1
-}
+trap end EXIT
 
 # ---- processes ---------------------------------------------------------------------------------
 
@@ -72,7 +63,7 @@ stop() {
 }
 
 # The configuration file that the daemon and spoor-watch share, and the daemon, for the drive of this name.
-start_spoord() {
+start_daemon() {
   cat >"$work/$1/spoor.json" <<JSON
 {"node": {"name": "$1", "data_dir": "$work/$1/data"}, "drives": ["$work/$1/drive"],
  "listen": [{"unix": "$work/$1/spoor.sock"}], "watch": {"drives": "all", "batch": "20ms"}}
@@ -209,13 +200,13 @@ measure_set_up() {
   make_tree "$work/$1/drive" "$2"
   find "$work/$1/drive" -type d >/dev/null
   sync -f "$work/$1/drive"
-  start_spoord "$1"
+  start_daemon "$1"
   for ((round = $3; round <= rounds; ++round)); do
     for program in "${programs[@]}"; do
       [[ -z ${capped[$program]:-} ]] || continue
       "set_up_$program" "$1"
       [[ $us != capped ]] || capped[$program]=1
-      if ((round > 0)); then echo "set-up-$program-$1 $us" >>"$work/figures"; fi
+      if ((round > 0)); then echo "$us" >>"$work/figures/set-up-$program-$1"; fi
     done
   done
   remove_drive "$1"
@@ -270,13 +261,22 @@ wait_until_idle() {
     sed -n 's/^spoor_marks_accepted_total //p')
 }
 
+# add WORKLOAD ROUND FIGURE NUMBER...: adds the numbers to the figures WORKLOAD-FIGURE-1 and so on, unless the round warms up
+add() {
+  local column
+  for ((column = 1; column <= $# - 3 && $2 > 0; ++column)); do
+    echo "${*:$((column + 3)):1}" >>"$work/figures/$1-$3-$column"
+  done
+}
+
 # run_unwatched WORKLOAD ROUND: its figures are what the workload prints.
 run_unwatched() {
   local took directory=$work/work/drive/$1-$2-unwatched
   mkdir "$directory"
   sync -f "$directory"
   took=$("$1" "$directory")
-  if (($2 > 0)); then echo "$1-unwatched $took" >>"$work/figures"; fi
+  # shellcheck disable=SC2086  # words
+  add "$1" "$2" unwatched $took
   rm -rf "$directory"
   sync -f "$work/work/drive"
 }
@@ -293,12 +293,11 @@ run_watched() {
   took=$("$1" "$directory")
   wait_until_idle
   ((marked > before[2])) || fail "spoor-watch marked nothing of $1" "$work/watch.log"
-  if (($2 > 0)); then
-    echo "$1-watched $took $((watch_ticks - before[0])) $((daemon_ticks - before[1])) $((marked - before[2]))"
-  fi >>"$work/figures"
+  # shellcheck disable=SC2086  # words
+  add "$1" "$2" watched $took $((watch_ticks - before[0])) $((daemon_ticks - before[1])) $((marked - before[2]))
   rm -rf "$directory"
   wait_until_idle
-  awk '$1 == "VmHWM:" { print "peak-kib", $2 }' "/proc/${pid[spoor-watch]}/status" >>"$work/figures"
+  awk '$1 == "VmHWM:" { print $2 / 1024 }' "/proc/${pid[spoor-watch]}/status" >>"$work/figures/peak-mib"
   stop spoor-watch TERM
   ((status == 0)) || fail "spoor-watch ended with $status on SIGTERM" "$work/watch.log"
   sync -f "$work/work/drive"
@@ -308,7 +307,7 @@ measure_workloads() {
   local round workload
   make_drive work 3G -N "$((untar_files * 2 + 10000))"
   make_tar "$work/files.tar" "$work/work/drive/source"
-  start_spoord work
+  start_daemon work
   for ((round = first_round; round <= rounds; ++round)); do
     for workload in untar create; do
       run_unwatched "$workload" "$round"
@@ -325,64 +324,46 @@ measure_set_up small "$small_tree" "$first_round"
 measure_set_up large "$large_tree" 1  # the peers take too long for a round that does not count
 measure_workloads
 
+# spread FIGURE: one in microseconds
+spread() {
+  stats "$1" | awk '{
+    if ($1 >= 1e6) printf "%.2f (%.2f..%.2f) s", $1 / 1e6, $2 / 1e6, $3 / 1e6
+    else printf "%.1f (%.1f..%.1f) ms", $1 / 1e3, $2 / 1e3, $3 / 1e3 }'
+}
+
+set_up() {  # program tree
+  if grep -q capped "$work/figures/set-up-$1-$2"; then echo ">$seconds_max s"; else spread "set-up-$1-$2"; fi
+}
+
+# slowdown WORKLOAD COLUMN: the median of the ratios of the rounds
+slowdown() {
+  paste "$work/figures/$1-watched-$2" "$work/figures/$1-unwatched-$2" | awk '{ print $1 / $2 }' >"$work/figures/ratios"
+  stats ratios | awk '{ printf "%.2f (%.2f..%.2f)", $1, $2, $3 }'
+}
+
+print_workload() {  # workload title wanted
+  printf '%-21s %27s %27s   %s, wanted: at most %s; CPU time %s\n' "$2" "$(spread "$1-unwatched-1")" \
+    "$(spread "$1-watched-1")" "$(slowdown "$1" 1)" "$3" "$(slowdown "$1" 2)"
+}
+
+print_cpu() {  # workload title
+  echo "$(stats "$1-watched-3") $(median "$1-watched-1") $(median "$1-watched-4") $(median "$1-watched-5")" |
+    awk -v title="$2" -v per_second="$ticks_per_second" '{
+      watch = sprintf("%.2f (%.2f..%.2f) s", $1 / per_second, $2 / per_second, $3 / per_second)
+      printf "%-21s %27s %25.0f %% %11.2f s %8d\n", title, watch, 100 * $1 / per_second / ($4 / 1e6), $5 / per_second, $6 }'
+}
+
 echo "Rounds: $rounds. ext4 in a loop-mounted image, trees cached, $(nproc) processors, Linux $(uname -r)."
-awk -v programs="${programs[*]}" -v small="$small_tree" -v large="$large_tree" -v untar_files="$untar_files" \
-  -v create_files="$create_files" -v ticks_per_second="$ticks_per_second" -v seconds_max="$seconds_max" '
-  # Of values[1..n]; sets low and high.
-  function middle_of(n,    i, j, swap) {
-    for (i = 1; i <= n; ++i) for (j = i + 1; j <= n; ++j)
-      if (values[j] < values[i]) { swap = values[i]; values[i] = values[j]; values[j] = swap }
-    low = values[1]; high = values[n]
-    return values[int((n + 1) / 2)]
-  }
-  function median(name, column,    i) {
-    for (i = 1; i <= count[name]; ++i) values[i] = at[name, i, column]
-    return middle_of(count[name])
-  }
-  # The median of the ratios of the rounds.
-  function ratio(name, column,    i, n) {
-    n = count[name "-watched"]
-    for (i = 1; i <= n; ++i) values[i] = at[name "-watched", i, column] / at[name "-unwatched", i, column]
-    return middle_of(n)
-  }
-  function spread(us) {
-    if (us >= 1e6) return sprintf("%.2f (%.2f..%.2f) s", us / 1e6, low / 1e6, high / 1e6)
-    return sprintf("%.1f (%.1f..%.1f) ms", us / 1e3, low / 1e3, high / 1e3)
-  }
-  function set_up(name) { return name in is_capped ? ">" seconds_max " s" : spread(median(name, 2)) }
-  function print_workload(name, title, wanted,    unwatched, watched, middle, text) {
-    unwatched = spread(median(name "-unwatched", 2))
-    watched = spread(median(name "-watched", 2))
-    middle = ratio(name, 2)
-    text = sprintf("%.2f (%.2f..%.2f), wanted: at most %s", middle, low, high, wanted)
-    middle = ratio(name, 3)
-    printf "%-21s %27s %27s   %s; CPU time %.2f (%.2f..%.2f)\n", title, unwatched, watched, text, middle, low, high
-  }
-  function print_cpu(name, title,    elapsed, watch) {
-    elapsed = median(name "-watched", 2) / 1e6
-    watch = median(name "-watched", 4) / ticks_per_second
-    printf "%-21s %27s %25.0f %% %11.2f s %8d\n", title, sprintf("%.2f (%.2f..%.2f) s", watch, low / ticks_per_second,
-           high / ticks_per_second), 100 * watch / elapsed, median(name "-watched", 5) / ticks_per_second,
-           median(name "-watched", 6)
-  }
-  $2 == "capped" { is_capped[$1] = 1 }
-  { ++count[$1]; for (c = 2; c <= NF; ++c) at[$1, count[$1], c] = $c }
-  END {
-    printf "\n%-21s %27s %27s\n", "set-up", small " directories", large " directories"
-    n = split(programs, names, " ")
-    for (i = 1; i <= n; ++i) {
-      title = names[i] == "spoor_watch" ? "spoor-watch" : names[i]
-      printf "%-21s %27s %27s%s\n", title, set_up("set-up-" names[i] "-small"), set_up("set-up-" names[i] "-large"),
-             i == 1 ? "   wanted: below 10 ms" : ""
-    }
-    untar_title = "untar, " untar_files " files"
-    create_title = "create, " create_files " files"
-    printf "\n%-21s %27s %27s   %s\n", "workload", "unwatched", "watched", "ratio"
-    print_workload("untar", untar_title, "1.10")
-    print_workload("create", create_title, "1.25")
-    printf "\n%-21s %27s %27s %13s %8s\n", "CPU time of", "spoor-watch", "of the time elapsed", "spoord", "marks"
-    print_cpu("untar", untar_title)
-    print_cpu("create", create_title)
-    median("peak-kib", 2)
-    printf "\nPeak memory of spoor-watch: %.1f MiB (wanted: below 64)\n", high / 1024
-  }' "$work/figures"
+printf '\n%-21s %27s %27s\n' set-up "$small_tree directories" "$large_tree directories"
+for program in "${programs[@]}"; do
+  wanted=''
+  [[ $program != spoor_watch ]] || wanted='   wanted: below 10 ms'
+  printf '%-21s %27s %27s%s\n' "${program/_/-}" "$(set_up "$program" small)" "$(set_up "$program" large)" "$wanted"
+done
+printf '\n%-21s %27s %27s   %s\n' workload unwatched watched ratio
+print_workload untar "untar, $untar_files files" 1.10
+print_workload create "create, $create_files files" 1.25
+printf '\n%-21s %27s %27s %13s %8s\n' 'CPU time of' spoor-watch 'of the time elapsed' spoord marks
+print_cpu untar "untar, $untar_files files"
+print_cpu create "create, $create_files files"
+printf '\nPeak memory of spoor-watch: %.1f MiB (wanted: below 64)\n' "$(stats peak-mib | cut -d ' ' -f 3)"

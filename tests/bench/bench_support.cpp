@@ -1,4 +1,4 @@
-#include "tests/bench/disk.h"
+#include "tests/bench/bench_support.h"
 
 #include <fmt/core.h>
 #include <sys/stat.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
+#include <exception>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -14,6 +14,23 @@
 #include "tests/support/process.h"
 
 namespace spoor::bench {
+
+int run_bench(CLI::App& program, int argc, char** argv, const std::function<void()>& run) {
+  try {
+    program.parse(argc, argv);
+    run();
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error);
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "{}: {}\n", std::filesystem::path(argv[0]).filename().native(), failure.what());
+    return 1;
+  }
+}
+
+std::filesystem::path results_file(std::string_view name) {
+  return std::filesystem::path(SPOOR_BENCH_FOLDER) / fmt::format("{}.json", name);
+}
 
 std::string use_disk() {
   // /tmp is memory on many machines; the build folder hardly ever.
