@@ -21,7 +21,6 @@
 #include "config/logging.h"
 #include "config/secret_file.h"
 #include "daemon/http/http_server.h"
-#include "daemon/http/serving_threads.h"
 #include "daemon/listeners.h"
 #include "daemon/node.h"
 #include "daemon/options.h"
@@ -100,9 +99,9 @@ bool reload_access(Api& api, const config::Config& fresh) {
   return true;
 }
 
-bool reload_certificates(const TlsServers& tls_servers, base::WallTime now) {
+bool reload_certificates(const HttpServer& server, base::WallTime now) {
   bool all_good = true;
-  for (const auto& tls : tls_servers) {
+  for (const auto& tls : server.tls()) {
     if (const auto reloaded = tls->reload(now); !reloaded) {
       all_good = false;
       spdlog::error("a certificate stays as it was: {}", reloaded.error().message);
@@ -149,12 +148,11 @@ void reload_peers(PeerWatch& peers, const config::Config::Peers& before, const c
 }
 
 // What a reload applies. All references must outlive the result.
-std::vector<Reloadable> reloadable(const config::Config& started, HttpServer& server,
-                                   std::size_t other_threads, Node& node, const TlsServers& tls_servers,
+std::vector<Reloadable> reloadable(const config::Config& started, HttpServer& server, Node& node,
                                    const base::Clock& clock) {
   using config::Config;
-  const auto set_limits = [&server, other_threads](const Config& fresh) {
-    server.set_limits(http_limits(fresh.limits, other_threads));
+  const auto set_limits = [&server](const Config& fresh) {
+    server.set_limits(http_limits(fresh, server.others().size()));
     return true;
   };
   const auto set_log = [](const Config& fresh) {
@@ -184,7 +182,7 @@ std::vector<Reloadable> reloadable(const config::Config& started, HttpServer& se
       {{}, [&](const Config&) { return reload_etcd_secrets(node, started.peers.etcd, clock.wall_now()); }},
       {{"auth.tokens", "auth.unix", "auth.certificates"},
        [&](const Config& fresh) { return reload_access(node.api(), fresh); }},
-      {{}, [&](const Config&) { return reload_certificates(tls_servers, clock.wall_now()); }},
+      {{}, [&](const Config&) { return reload_certificates(server, clock.wall_now()); }},
   };
 }
 
@@ -204,6 +202,17 @@ asio::awaitable<void> watch_signals(asio::signal_set& signals, asio::thread_pool
     reload.apply(fresh);
     manager.reloaded();
   }
+}
+
+// Until a signal stops it.
+asio::awaitable<void> serve(Node& node, ServiceManager& manager, Reload& reload, const ReadConfig& read,
+                            asio::signal_set& signals, const std::vector<std::string>& urls) {
+  co_await node.start();
+  for (const std::string& url : urls) spdlog::info("listening on {}", url);
+  manager.serve([&] { return node.status_line(reload.failed()); });
+  co_await watch_signals(signals, node.pool(), read, reload, manager);
+  manager.stop();
+  node.stop();
 }
 
 base::Result<> save_last(asio::io_context& context, Node& node) {
@@ -295,34 +304,25 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   if (!lock) return lock.error();
   asio::io_context context(1);
   asio::signal_set signals(context, SIGTERM, SIGINT, SIGHUP);  // from here on a stop is a clean one
-  ServingThreads serving(config.limits.threads);
-  ServiceManager manager(context, serving.others());
+  HttpServer server(context, {}, config.limits.threads);
+  ServiceManager manager(context, server.others());
   manager.notify_status("loading");
 
   const base::SystemClock clock;
   auto secrets = read_secrets(config, clock.wall_now());
   if (!secrets) return secrets.error();
-  HttpServer server(context, http_limits(config.limits, serving.others().size()), serving.others());
+  server.set_limits(http_limits(config, server.others().size()));
   // Detects a port in use before anything changes on disk.
-  TlsServers tls_servers;
-  const auto urls = open_listeners(server, config, clock.wall_now(), tls_servers);
+  const auto urls = open_listeners(server, config, clock.wall_now());
   if (!urls) return urls.error();
   base::PosixFileSystem files;
   const auto persistence = load(files, clock, config);
   if (!persistence) return persistence.error();
   Node node(context, server, config, version, **persistence, *std::move(secrets), clock);
 
-  Reload reloading(config, reloadable(config, server, serving.others().size(), node, tls_servers, clock));
-  asio::co_spawn(context, watch_signals(signals, node.pool(), reload, reloading, manager),
-                 [&](const std::exception_ptr& failure) {
-                   rethrow(failure);
-                   manager.stop();
-                   node.stop();
-                 });
-  node.start();
-  for (const std::string& url : *urls) spdlog::info("listening on {}", url);
-  manager.serve([&] { return node.status_line(reloading.failed()); });
-  serving.run(context);
+  Reload reloading(config, reloadable(config, server, node, clock));
+  asio::co_spawn(context, serve(node, manager, reloading, reload, signals, *urls), rethrow);
+  server.run();
 
   manager.notify_status("saving the last snapshot");
   auto done = save_last(context, node);

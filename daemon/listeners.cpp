@@ -1,16 +1,13 @@
 #include "daemon/listeners.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <systemd/sd-daemon.h>
 
 #include <algorithm>
-#include <array>
-#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -58,39 +55,24 @@ class Names {
   char** list_ = nullptr;
 };
 
-template <class Address>
-Address as(const sockaddr_storage& storage) {
-  Address address{};
-  std::memcpy(&address, &storage, sizeof(address));
-  return address;
-}
-
-std::string to_text(int family, const void* address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  ::inet_ntop(family, address, text.data(), text.size());
-  return text.data();
-}
-
 // The address of the socket; std::nullopt if it is neither an IP address nor a path.
 std::optional<config::Listener> listener_of(int descriptor) {
-  sockaddr_storage storage{};
-  socklen_t size = sizeof(storage);
-  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return std::nullopt;
-  if (storage.ss_family == AF_INET) {
-    const auto address = as<sockaddr_in>(storage);
-    return config::Listener{.address = to_text(AF_INET, &address.sin_addr), .port = ntohs(address.sin_port)};
+  asio::local::stream_protocol::endpoint address;  // larger than one of TCP
+  auto size = static_cast<socklen_t>(address.capacity());
+  if (::getsockname(descriptor, address.data(), &size) != 0) return std::nullopt;
+  address.resize(size);
+  const int family = address.data()->sa_family;
+  if (family == AF_UNIX) {
+    const std::string path = address.path();
+    if (path.empty() || path.front() == '\0') return std::nullopt;  // unnamed, or an abstract name
+    return config::Listener{.unix_path = path};
   }
-  if (storage.ss_family == AF_INET6) {
-    const auto address = as<sockaddr_in6>(storage);
-    return config::Listener{.address = to_text(AF_INET6, &address.sin6_addr),
-                            .port = ntohs(address.sin6_port)};
-  }
-  if (storage.ss_family == AF_UNIX) {
-    const auto address = as<sockaddr_un>(storage);
-    const std::string path(address.sun_path, ::strnlen(address.sun_path, sizeof(address.sun_path)));
-    if (!path.empty()) return config::Listener{.unix_path = path};  // an abstract name begins with a NUL
-  }
-  return std::nullopt;
+  if (family != AF_INET && family != AF_INET6) return std::nullopt;
+  asio::ip::tcp::endpoint endpoint;
+  std::memcpy(endpoint.data(), address.data(), size);
+  auto ip = endpoint.address();
+  if (ip.is_v6()) ip = asio::ip::address_v6(ip.to_v6().to_bytes());  // without its scope
+  return config::Listener{.address = ip.to_string(), .port = endpoint.port()};
 }
 
 std::string where(const config::Listener& listener) {
@@ -181,8 +163,7 @@ bool marks_without_tokens(const config::Listener& listener) {
 }
 
 base::Result<std::string> listen_tcp(HttpServer& server, const config::Listener& listener,
-                                     const PassedSocket* socket, base::WallTime now,
-                                     TlsServers& tls_servers) {
+                                     const PassedSocket* socket, base::WallTime now) {
   const bool is_local = asio::ip::make_address(listener.address).is_loopback();
   HttpServer::TcpListener tcp{.address = listener.address,
                               .port = listener.port,
@@ -196,9 +177,8 @@ base::Result<std::string> listen_tcp(HttpServer& server, const config::Listener&
     if (!tls) return tls.error();
     tcp.tls = *std::move(tls);
     if (const auto expiry = tcp.tls->expiry(now)) spdlog::error("{}: peers refuse it", *expiry);
-    tls_servers.push_back(tcp.tls);
   }
-  auto url = socket == nullptr ? server.listen(tcp) : server.adopt(socket->descriptor, tcp);
+  auto url = socket == nullptr ? server.listen(tcp) : server.adopt(socket->descriptor, tcp.caller, tcp.tls);
   if (!url) return url;
   if (listener.insecure) spdlog::warn("{} does not authenticate clients (\"insecure\": true)", *url);
   if (!listener.insecure && !listener.tls && !is_local) {
@@ -211,7 +191,7 @@ base::Result<std::string> listen_tcp(HttpServer& server, const config::Listener&
 base::Result<std::string> listen_unix(HttpServer& server, const config::Listener& listener,
                                       const PassedSocket* socket_passed) {
   const Caller caller{.gets_page = listener.page};
-  if (socket_passed != nullptr) return server.adopt_unix(socket_passed->descriptor, caller);
+  if (socket_passed != nullptr) return server.adopt(socket_passed->descriptor, caller);
   HttpServer::UnixListener socket{.path = listener.unix_path, .caller = caller};
   if (!listener.mode.empty()) socket.mode = static_cast<mode_t>(std::stoul(listener.mode, nullptr, 8));
   if (!listener.group.empty()) {
@@ -223,9 +203,9 @@ base::Result<std::string> listen_unix(HttpServer& server, const config::Listener
 }
 
 base::Result<std::string> open(HttpServer& server, const config::Listener& listener,
-                               const PassedSockets& passed, base::WallTime now, TlsServers& tls_servers) {
+                               const PassedSockets& passed, base::WallTime now) {
   const PassedSocket* const socket = socket_for(passed, listener);
-  auto url = listener.unix_path.empty() ? listen_tcp(server, listener, socket, now, tls_servers)
+  auto url = listener.unix_path.empty() ? listen_tcp(server, listener, socket, now)
                                         : listen_unix(server, listener, socket);
   if (url && socket != nullptr) {
     spdlog::info("{} was opened by the service manager ('{}')", *url, socket->name);
@@ -252,7 +232,7 @@ base::Result<gid_t> socket_group(const config::Listener& listener) {
 }
 
 base::Result<std::vector<std::string>> open_listeners(HttpServer& server, const config::Config& config,
-                                                      base::WallTime now, TlsServers& tls_servers) {
+                                                      base::WallTime now) {
   const auto passed = take_passed_sockets();
   if (!passed) return passed.error();
   const auto all = with_listeners_for(*passed, config);
@@ -260,7 +240,7 @@ base::Result<std::vector<std::string>> open_listeners(HttpServer& server, const 
   std::vector<std::string> urls;
   bool accepts_marks_only = config.auth.tokens.empty();
   for (const config::Listener& listener : all->listen) {
-    const auto url = open(server, listener, *passed, now, tls_servers);
+    const auto url = open(server, listener, *passed, now);
     if (url) {
       urls.push_back(*url);
       accepts_marks_only = accepts_marks_only && marks_without_tokens(listener);

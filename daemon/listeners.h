@@ -13,17 +13,15 @@
 
 namespace spoor::daemon {
 
-using TlsServers = std::vector<std::shared_ptr<TlsServer>>;
-
 // The TLS of a listener. Fails if one of its files is unusable.
 base::Result<std::shared_ptr<TlsServer>> load_tls(const config::Tls& files);
 
 // The group of a Unix socket. Fails if this machine does not know it.
 base::Result<gid_t> socket_group(const config::Listener& listener);
 
-// Takes over the sockets that were passed, and binds those of the other listeners. Returns the URLs; appends
-// the TLS of the listeners to `tls_servers`. Fails if one can't be opened.
+// Takes over the sockets that were passed, and binds those of the other listeners. Returns the URLs. Fails if
+// one can't be opened.
 base::Result<std::vector<std::string>> open_listeners(HttpServer& server, const config::Config& config,
-                                                      base::WallTime now, TlsServers& tls_servers);
+                                                      base::WallTime now);
 
 }  // namespace spoor::daemon

@@ -138,13 +138,14 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
            .members_digest = config::members_digest(config.peers)},
           [this](const HttpRequest& request) { return routes_.cycle(request); }, peers_, etcd_.get(), clock),
       api_(context, identity_.node, {intake_, routes_, reports_, gather_}, std::move(secrets.access), clock) {
-  // Replaces snapshots that could not be loaded, and detects unwritable drives.
-  snapshot_scheduler_.save_first();
-  if (etcd_) etcd_->register_here();  // before the node is ready
-  if (config.peers.static_endpoints.empty() && config.peers.dns.empty() && !etcd_) introduction_.open_alone();
 }
 
-void Node::start() {
+asio::awaitable<void> Node::start() {
+  // Replaces snapshots that could not be loaded, and detects unwritable drives.
+  co_await snapshot_scheduler_.save();
+  if (etcd_) co_await etcd_->register_here();
+  const bool has_peers = etcd_ || !peers_.static_endpoints().empty() || !peers_.is_dns_read();
+  if (!has_peers) introduction_.open_alone();
   HttpService service;
   service.handle = [this](const HttpRequest& request) {
     return metrics_.measure(request, route_of(request.path), api_.handle(request));
@@ -178,10 +179,6 @@ void Node::stop() {
   watched_.stop();
   if (etcd_) etcd_->stop();
   snapshot_scheduler_.stop();
-}
-
-asio::awaitable<base::Result<tracker::SavedSnapshot>> Node::save_last() {
-  return snapshot_scheduler_.save_last();
 }
 
 ClusterMembers Node::members() const {

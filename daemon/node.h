@@ -45,20 +45,19 @@ struct NodeSecrets {
 // `context`; all references must outlive it.
 class Node {
  public:
-  // Saves a first snapshot, for which it runs `context`, and registers in etcd: blocks for some seconds,
-  // longer only if no drive responds.
   Node(boost::asio::io_context& context, HttpServer& server, const config::Config& config,
        const std::string& version, tracker::Persistence& persistence, NodeSecrets secrets,
        const base::Clock& clock);
 
-  // Serves requests, and starts what runs on a schedule.
-  void start();
+  // Saves a first snapshot, and registers in etcd: takes some seconds, longer only if no drive responds. Then
+  // serves requests, and starts what runs on a schedule.
+  boost::asio::awaitable<void> start();
 
   // Ends what start() started, and lets open requests finish. `context` then has no work of this node.
   void stop();
 
   // After stop(): saves the last snapshot, and records a clean stop.
-  boost::asio::awaitable<base::Result<tracker::SavedSnapshot>> save_last();
+  auto save_last() { return snapshot_scheduler_.save_last(); }
 
   // Whether threads wait for drives that hang, while `context` has no work: the destructor then waits for
   // them too.

@@ -21,7 +21,7 @@ namespace spoor::daemon {
 namespace {
 
 constexpr rlim_t kept_for_the_rest = 64;
-constexpr rlim_t kept_for_a_thread = 3;  // opened by an io_context
+constexpr rlim_t kept_for_a_thread = 3;  // opened by an io_context, beside one for each listener
 
 // Identifies the boot of the machine; empty: not available.
 std::string read_boot_id() {
@@ -40,9 +40,9 @@ std::string find_overlap(const std::vector<std::filesystem::path>& drives,
 }
 
 // How many connections may be open at a time: `wanted`, or fewer if the limit on open files (RLIMIT_NOFILE)
-// is too low for them beside the journal, the snapshots, the peers and `further_threads` serving threads;
+// is too low for them beside the journal, the snapshots, the peers and `kept_for_threads` of serving threads;
 // this is logged as a warning. First raises the soft limit to the hard limit.
-std::size_t connections_that_fit(std::size_t wanted, std::size_t further_threads) {
+std::size_t connections_that_fit(std::size_t wanted, std::size_t kept_for_threads) {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return wanted;
   if (files.rlim_cur < files.rlim_max) {
@@ -50,7 +50,7 @@ std::size_t connections_that_fit(std::size_t wanted, std::size_t further_threads
     if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) files = raised;
   }
   if (files.rlim_cur == RLIM_INFINITY) return wanted;
-  const rlim_t kept = kept_for_the_rest + kept_for_a_thread * further_threads;
+  const rlim_t kept = kept_for_the_rest + kept_for_threads;
   const rlim_t left = files.rlim_cur - std::min(files.rlim_cur, kept);
   // A quarter more may be open for a moment while they are being refused.
   const std::size_t fit = std::max<std::size_t>(left - left / 5, 1);
@@ -85,10 +85,12 @@ tracker::Persistence::Options persistence_options(const config::Config& config, 
   return options;
 }
 
-HttpLimits http_limits(const config::Config::Limits& limits, std::size_t other_threads) {
+HttpLimits http_limits(const config::Config& config, std::size_t other_threads) {
+  const config::Config::Limits& limits = config.limits;
+  const std::size_t kept_for_threads = other_threads * (kept_for_a_thread + config.listen.size());
   return {.body_bytes_max = limits.max_body_bytes,
           .bodies_bytes_max = std::max(limits.max_bodies_bytes, limits.max_body_bytes),
-          .connections_max = connections_that_fit(limits.max_connections, other_threads)};
+          .connections_max = connections_that_fit(limits.max_connections, kept_for_threads)};
 }
 
 base::Result<std::shared_ptr<const Access>> load_access(const config::Config::Auth& auth) {

@@ -23,7 +23,7 @@ tracker::Persistence::Options persistence_options(const config::Config& config, 
 
 // A body of the allowed size fits. Raises the limit on open files (RLIMIT_NOFILE) as far as possible; if it
 // is too low, fewer connections are allowed, and a warning is logged.
-HttpLimits http_limits(const config::Config::Limits& limits, std::size_t other_threads);
+HttpLimits http_limits(const config::Config& config, std::size_t other_threads);
 
 // Each fails if a file is unusable, or if `auth` names a user or group that this machine does not know.
 base::Result<std::shared_ptr<const Access>> load_access(const config::Config::Auth& auth);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -16,7 +17,7 @@ namespace spoor::daemon {
 // that run: if a disk hangs, for ever (see busy()).
 class DriveThreads {
  public:
-  DriveThreads(boost::asio::io_context& context, std::size_t drives);
+  DriveThreads(boost::asio::io_context& context, std::size_t drives) : context_(context), drives_(drives) {}
 
   // Calls job() on the thread of the drive after its earlier jobs, then ended(result) on the thread of
   // `context`. A job does not count as work of `context`: it can end after context.run().
@@ -30,16 +31,17 @@ class DriveThreads {
   bool is_late(std::size_t drive) const { return drives_[drive].is_late; }
 
   // The number of drives with jobs that have not ended.
-  std::size_t busy() const;
+  std::size_t busy() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(drives_, [](const Drive& drive) { return drive.jobs > 0; }));
+  }
 
  private:
   struct Drive {
-    std::unique_ptr<boost::asio::thread_pool> thread;
+    std::unique_ptr<boost::asio::thread_pool> thread = std::make_unique<boost::asio::thread_pool>(1);
     std::size_t jobs = 0;  // that have not ended
     bool is_late = false;
   };
-
-  void end_job(std::size_t drive);
 
   boost::asio::io_context& context_;
   std::vector<Drive> drives_;
@@ -53,7 +55,7 @@ void DriveThreads::run(std::size_t drive, Job job, Ended ended) {
         auto result = job();
         boost::asio::post(context_,
                           [this, drive, ended = std::move(ended), result = std::move(result)]() mutable {
-                            end_job(drive);
+                            if (--drives_[drive].jobs == 0) drives_[drive].is_late = false;
                             ended(std::move(result));
                           });
       });

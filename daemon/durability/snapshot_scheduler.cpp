@@ -256,15 +256,6 @@ asio::awaitable<void> SnapshotScheduler::bound_check(std::shared_ptr<const Check
   if (!round->is_over) end_check();
 }
 
-// Until no work is left, not only until the save is done: a thread of the pool that gives up the last work of
-// `context` after that would stop the next run of `context`.
-void SnapshotScheduler::save_first() {
-  asio::co_spawn(context_, save(),
-                 [](const std::exception_ptr& failure, const tracker::SavedSnapshot&) { rethrow(failure); });
-  context_.run();
-  context_.restart();
-}
-
 asio::awaitable<base::Result<tracker::SavedSnapshot>> SnapshotScheduler::save_last() {
   auto saved = co_await save();
   if (!saved.durable()) co_return saved;

@@ -92,9 +92,6 @@ class SnapshotScheduler {
   // Why marks may not reach the drives now; empty if they do.
   std::vector<std::string> health_error() const;
 
-  // The first save: runs `context`, which has no other work yet.
-  void save_first();
-
  private:
   // The drives of one save.
   struct SaveRound {

@@ -1,6 +1,7 @@
 #include "daemon/http/http_header.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/field.hpp>
 #include <boost/url.hpp>
@@ -19,61 +20,37 @@ std::string_view view(boost::beast::string_view text) { return {text.data(), tex
 
 Problem bad(const char* what) { return {400, "invalid_request", what}; }
 
-// A header field: how often it occurs, and its first value.
-struct Field {
-  void add(boost::beast::string_view text) {
-    if (count++ == 0) value = view(text);
-  }
+// The fields that matter here: how often each occurs, and its first value. One pass; a lookup of each field
+// would be one pass each.
+class KnownFields {
+ public:
+  struct Field {
+    http::field name;
+    std::size_t count = 0;
+    std::string_view value = {};
+  };
 
-  std::size_t count = 0;
-  std::string_view value;
-};
-
-struct KnownFields {
-  // One pass; a lookup of each field would be one pass each.
   explicit KnownFields(const HttpHeader& header) {
-    for (const auto& field : header) {
-      if (Field* const known = find(field.name())) known->add(field.value());
+    for (const auto& each : header) {
+      const auto known = std::ranges::find(fields_, each.name(), &Field::name);
+      if (known != fields_.end() && known->count++ == 0) known->value = view(each.value());
     }
   }
 
-  Field* find(http::field name) {
-    switch (name) {
-      case http::field::host:
-        return &host;
-      case http::field::transfer_encoding:
-        return &transfer_encoding;
-      case http::field::content_length:
-        return &content_length;
-      case http::field::content_type:
-        return &content_type;
-      case http::field::content_encoding:
-        return &content_encoding;
-      case http::field::authorization:
-        return &authorization;
-      case http::field::origin:
-        return &origin;
-      case http::field::cookie:
-        return &cookie;
-      case http::field::accept_encoding:
-        return &accept_encoding;
-      case http::field::if_none_match:
-        return &if_none_match;
-      default:
-        return nullptr;
-    }
-  }
+  // One of those below.
+  const Field& operator[](http::field name) const { return *std::ranges::find(fields_, name, &Field::name); }
 
-  Field host;
-  Field transfer_encoding;
-  Field content_length;
-  Field content_type;
-  Field content_encoding;
-  Field authorization;
-  Field origin;
-  Field cookie;
-  Field accept_encoding;
-  Field if_none_match;
+ private:
+  std::array<Field, 10> fields_ = {{{http::field::host},
+                                    {http::field::transfer_encoding},
+                                    {http::field::content_length},
+                                    {http::field::content_type},
+                                    {http::field::content_encoding},
+                                    {http::field::authorization},
+                                    {http::field::origin},
+                                    {http::field::cookie},
+                                    {http::field::accept_encoding},
+                                    {http::field::if_none_match}}};
 };
 
 // The value of the cookie; empty if there is none.
@@ -94,20 +71,20 @@ bool is_number(std::string_view text) {
 }
 
 std::optional<Problem> ambiguity_of(const KnownFields& fields, bool is_http11) {
-  if (fields.host.count > 1 || (is_http11 && fields.host.count == 0))
+  const auto& host = fields[http::field::host];
+  const auto& encoding = fields[http::field::transfer_encoding];
+  const auto& length = fields[http::field::content_length];
+  if (host.count > 1 || (is_http11 && host.count == 0))
     return bad("the header must contain exactly one Host");
-  if (fields.transfer_encoding.count > 0) {
+  if (encoding.count > 0) {
     if (!is_http11) return bad("HTTP/1.0 has no Transfer-Encoding");
-    if (fields.content_length.count > 0)
-      return bad("Content-Length and Transfer-Encoding contradict each other; send one");
-    const bool is_chunked = boost::beast::iequals(fields.transfer_encoding.value, "chunked");
-    if (fields.transfer_encoding.count > 1 || !is_chunked)
+    if (length.count > 0) return bad("Content-Length and Transfer-Encoding contradict each other; send one");
+    if (encoding.count > 1 || !boost::beast::iequals(encoding.value, "chunked"))
       return bad("the only supported Transfer-Encoding is 'chunked'");
   }
-  if (fields.content_length.count > 1) return bad("Content-Length was sent more than once");
-  if (fields.authorization.count > 1) return bad("Authorization was sent more than once");
-  if (fields.content_length.count == 1 && !is_number(fields.content_length.value))
-    return bad("Content-Length is not a number");
+  if (length.count > 1) return bad("Content-Length was sent more than once");
+  if (fields[http::field::authorization].count > 1) return bad("Authorization was sent more than once");
+  if (length.count == 1 && !is_number(length.value)) return bad("Content-Length is not a number");
   return std::nullopt;
 }
 
@@ -142,16 +119,16 @@ std::optional<Problem> take_header(const HttpHeader& header, HttpRequest& reques
   if (auto problem = ambiguity_of(fields, header.version() == http11)) return problem;
   request.method = view(header.method_string());
   if (auto problem = take_target(view(header.target()), request)) return problem;
-  request.content_type = fields.content_type.value;
-  request.content_encoding = fields.content_encoding.value;
-  request.authorization = fields.authorization.value;
-  request.host = fields.host.value;
-  request.origin = fields.origin.value;
-  request.session = cookie_of(fields.cookie.value, session_cookie);
-  request.accept_encoding = fields.accept_encoding.value;
-  request.if_none_match = fields.if_none_match.value;
-  const bool is_chunked = fields.transfer_encoding.count > 0;
-  const std::string_view length = fields.content_length.value;
+  request.content_type = fields[http::field::content_type].value;
+  request.content_encoding = fields[http::field::content_encoding].value;
+  request.authorization = fields[http::field::authorization].value;
+  request.host = fields[http::field::host].value;
+  request.origin = fields[http::field::origin].value;
+  request.session = cookie_of(fields[http::field::cookie].value, session_cookie);
+  request.accept_encoding = fields[http::field::accept_encoding].value;
+  request.if_none_match = fields[http::field::if_none_match].value;
+  const bool is_chunked = fields[http::field::transfer_encoding].count > 0;
+  const std::string_view length = fields[http::field::content_length].value;
   request.has_length = is_chunked || !length.empty();
   request.has_body = is_chunked || length.find_first_not_of('0') != std::string_view::npos;
   return std::nullopt;

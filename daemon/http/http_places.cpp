@@ -28,11 +28,6 @@ std::string peer_of(const Caller& caller) {
   return ip::make_address_v6(bytes).to_string();
 }
 
-std::size_t HttpPlaces::ending() const {
-  const std::scoped_lock lock(mutex_);
-  return open_ - served_count_;
-}
-
 std::uint64_t HttpPlaces::weight_of(const std::string& peer, Weigh weigh) const {
   const auto found = served_.find(peer);
   std::uint64_t weight = 0;
@@ -44,42 +39,32 @@ std::uint64_t HttpPlaces::weight_of(const std::string& peer, Weigh weigh) const 
 // The connection that has waited longest of the heaviest peer that is heavier than `own`; if there is none,
 // of those that are not lighter than `own` - 1, one that has waited since `idle_since`.
 HttpPlace* HttpPlaces::find_for(std::uint64_t own, Weigh weigh,
-                                std::optional<std::int64_t> idle_since) const {
+                                std::optional<Clock::time_point> idle_since) const {
   HttpPlace* best = nullptr;
   std::uint64_t most = 0;
-  HttpPlace::Clock::rep longest = HttpPlace::working;
   for (const auto& [peer, places] : served_) {
     const std::uint64_t weight = weight_of(peer, weigh);
     const std::uint64_t excess = weight > own ? weight : 0;
     if (excess < most || weight + 1 < own) continue;
     for (HttpPlace* const place : places) {
-      const HttpPlace::Clock::rep since = place->since_;
-      if (since == HttpPlace::working || weigh(*place) == 0) continue;
+      const auto since = place->waits_since_;
+      if (!since || weigh(*place) == 0) continue;
       if (excess == 0 && since > idle_since) continue;
-      if (excess == most && since >= longest) continue;
+      if (best != nullptr && excess == most && since >= best->waits_since_) continue;
       best = place;
       most = excess;
-      longest = since;
     }
   }
   return best;
 }
 
-bool HttpPlaces::evict_for(std::uint64_t own, Weigh weigh, std::optional<std::int64_t> idle_since) {
-  while (HttpPlace* const found = find_for(own, weigh, idle_since)) {
-    if (evict(*found)) return true;
-  }
-  return false;
-}
-
-// Returns false if it has stopped waiting since it was found.
-bool HttpPlaces::evict(HttpPlace& place) {
-  HttpPlace::Clock::rep since = place.since_;
-  if (since == HttpPlace::working) return false;
-  if (!place.since_.compare_exchange_strong(since, HttpPlace::evicted)) return false;
-  ::shutdown(place.socket_, SHUT_RDWR);
-  body_bytes_ -= place.body_bytes_.exchange(0);
-  remove(place);
+bool HttpPlaces::evict_for(std::uint64_t own, Weigh weigh, std::optional<Clock::time_point> idle_since) {
+  HttpPlace* const found = find_for(own, weigh, idle_since);
+  if (found == nullptr) return false;
+  found->is_evicted_ = true;
+  ::shutdown(found->socket_, SHUT_RDWR);
+  found->set_body(0);
+  remove(*found);
   return true;
 }
 
@@ -90,58 +75,47 @@ void HttpPlaces::remove(HttpPlace& place) {
   --served_count_;
 }
 
-HttpPlace::HttpPlace(std::shared_ptr<HttpPlaces> places, const Caller& caller, int socket)
-    : places_(std::move(places)),
-      peer_(peer_of(caller)),
-      is_local_(caller.unix_peer.has_value()),
-      socket_(socket) {
-  ++places_->open_;
+HttpPlace::HttpPlace(HttpPlaces& places, const Caller& caller, int socket)
+    : places_(places), peer_(peer_of(caller)), is_local_(caller.unix_peer.has_value()), socket_(socket) {
+  ++places_.open_;
+  ++places_.totals_.open;
 }
 
 HttpPlace::~HttpPlace() {
   set_body(0);
-  const std::scoped_lock lock(places_->mutex_);
-  places_->remove(*this);
-  --places_->open_;
+  places_.remove(*this);
+  --places_.open_;
+  --places_.totals_.open;
 }
 
 bool HttpPlace::serve(std::size_t most, std::chrono::milliseconds yield_after) {
   constexpr auto count = [](const HttpPlace&) { return std::uint64_t{1}; };
   const std::size_t most_for_this = most + (is_local_ ? most / local_share : 0);
-  const std::scoped_lock lock(places_->mutex_);
-  if (places_->served_count_ >= most_for_this) {
-    const auto idle_since = (Clock::now() - yield_after).time_since_epoch().count();
-    if (!places_->evict_for(places_->weight_of(peer_, count) + 1, count, idle_since)) return false;
+  if (places_.served_count_ >= most_for_this &&
+      !places_.evict_for(places_.weight_of(peer_, count) + 1, count, Clock::now() - yield_after)) {
+    return false;
   }
-  places_->served_[peer_].insert(this);
-  ++places_->served_count_;
+  places_.served_[peer_].insert(this);
+  ++places_.served_count_;
   is_served_ = true;
   return true;
 }
 
 bool HttpPlace::hold_body(std::uint64_t bytes, std::uint64_t small, std::uint64_t most) {
-  constexpr auto weigh = [](const HttpPlace& place) { return place.body_bytes_.load(); };
-  if (bytes <= small) {
-    set_body(bytes);
-    return true;
-  }
-  const std::scoped_lock lock(places_->mutex_);
-  const std::uint64_t more = bytes - body_bytes_;
-  const std::uint64_t own = places_->weight_of(peer_, weigh) + more;
-  while (places_->body_bytes_ + more > most) {
-    if (!places_->evict_for(std::max(own, most / body_share), weigh, std::nullopt)) return false;
+  constexpr auto weigh = [](const HttpPlace& place) { return place.body_bytes_; };
+  if (bytes > small) {
+    const std::uint64_t more = bytes - body_bytes_;
+    const std::uint64_t own = places_.weight_of(peer_, weigh) + more;
+    while (places_.body_bytes_ + more > most) {
+      if (!places_.evict_for(std::max(own, most / body_share), weigh, std::nullopt)) return false;
+    }
   }
   set_body(bytes);
   return true;
 }
 
-void HttpPlace::set_body(std::uint64_t bytes) { places_->body_bytes_ += bytes - body_bytes_.exchange(bytes); }
-
-bool HttpPlace::set_since(Clock::rep since) {
-  Clock::rep before = since_;
-  while (before != evicted && !since_.compare_exchange_weak(before, since)) {
-  }
-  return before != evicted;
+void HttpPlace::set_body(std::uint64_t bytes) {
+  places_.body_bytes_ += bytes - std::exchange(body_bytes_, bytes);
 }
 
 }  // namespace spoor::daemon

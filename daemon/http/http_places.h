@@ -20,43 +20,71 @@ namespace spoor::daemon {
 // the network of 64 bits, in which one machine can use every address.
 std::string peer_of(const Caller& caller);
 
+// The resources in use by the connections of all threads of a server, and counters since the start.
+// Thread-safe.
+class HttpTotals {
+ public:
+  // Counts a request whose header was refused.
+  void count_unread(const std::string& code) {
+    const std::scoped_lock lock(mutex_);
+    ++unread_[code];
+  }
+  std::map<std::string, std::uint64_t> unread() const {
+    const std::scoped_lock lock(mutex_);
+    return unread_;
+  }
+
+  std::atomic<std::size_t> open = 0;
+  std::atomic<std::uint64_t> accepted = 0;
+  std::atomic<std::uint64_t> refused = 0;  // beyond connections_max
+  std::atomic<std::uint64_t> handshakes_failed = 0;
+  std::atomic<std::uint64_t> answer_bytes = 0;  // in use now
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::uint64_t> unread_;  // by the problem's code
+};
+
 class HttpPlace;
 
-// The connections of all threads of a server, and the memory that they use for bodies. Thread-safe.
+// The connections of one thread, and the memory that they use for bodies. Used on that thread, like its
+// places, which must not outlive it.
 class HttpPlaces {
  public:
+  explicit HttpPlaces(HttpTotals& totals) : totals_(totals) {}
+
   std::size_t open() const { return open_; }
   std::uint64_t body_bytes() const { return body_bytes_; }
 
   // Open ones that are refused, or were evicted and end now.
-  std::size_t ending() const;
+  std::size_t ending() const { return open_ - served_count_; }
 
  private:
   friend class HttpPlace;
   using Weigh = std::uint64_t (*)(const HttpPlace&);  // 0: evicting the connection does not help
+  using Clock = std::chrono::steady_clock;
   std::uint64_t weight_of(const std::string& peer, Weigh weigh) const;
-  HttpPlace* find_for(std::uint64_t own, Weigh weigh, std::optional<std::int64_t> idle_since) const;
-  bool evict_for(std::uint64_t own, Weigh weigh, std::optional<std::int64_t> idle_since);
-  bool evict(HttpPlace& place);
+  HttpPlace* find_for(std::uint64_t own, Weigh weigh, std::optional<Clock::time_point> idle_since) const;
+  bool evict_for(std::uint64_t own, Weigh weigh, std::optional<Clock::time_point> idle_since);
   void remove(HttpPlace& place);
 
-  mutable std::mutex mutex_;
+  HttpTotals& totals_;
   std::map<std::string, std::set<HttpPlace*>> served_;  // by their peer
   std::size_t served_count_ = 0;
-  std::atomic<std::size_t> open_ = 0;
-  std::atomic<std::uint64_t> body_bytes_ = 0;
+  std::size_t open_ = 0;
+  std::uint64_t body_bytes_ = 0;
 };
 
 // One connection: open during the lifetime of its place, and served after serve() succeeded.
 //
-// Another thread may evict a connection that is served and waits for its client: it shuts the socket down,
-// so that all further reads and writes fail. All functions are called on one thread at a time.
+// A connection that is served and waits for its client may be evicted: its socket is shut down, so that all
+// further reads and writes fail.
 class HttpPlace {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = HttpPlaces::Clock;
 
   // `socket` is open as long as the place exists.
-  HttpPlace(std::shared_ptr<HttpPlaces> places, const Caller& caller, int socket);
+  HttpPlace(HttpPlaces& places, const Caller& caller, int socket);
   ~HttpPlace();
   HttpPlace(const HttpPlace&) = delete;
   HttpPlace& operator=(const HttpPlace&) = delete;
@@ -69,10 +97,13 @@ class HttpPlace {
   bool is_served() const { return is_served_; }
 
   // The connection waits for its client from `now` on: it may be evicted.
-  void wait(Clock::time_point now) { set_since(now.time_since_epoch().count()); }
+  void wait(Clock::time_point now) { waits_since_ = now; }
 
   // It does not: a request is handled, or the socket is not used yet. Returns false if it was evicted.
-  bool work() { return set_since(working); }
+  bool work() {
+    waits_since_.reset();
+    return !is_evicted_;
+  }
 
   // Changes the memory that its body uses to `bytes`. Returns false, and changes nothing, if `bytes` is over
   // `small` and all bodies would use more than `most`, unless bodies that are being read are evicted for this
@@ -82,18 +113,16 @@ class HttpPlace {
 
  private:
   friend class HttpPlaces;
-  static constexpr Clock::rep working = Clock::duration::max().count();
-  static constexpr Clock::rep evicted = Clock::duration::min().count();
-  bool set_since(Clock::rep since);
   void set_body(std::uint64_t bytes);
 
-  const std::shared_ptr<HttpPlaces> places_;
+  HttpPlaces& places_;
   const std::string peer_;
   const bool is_local_;  // a Unix socket
   const int socket_;
   bool is_served_ = false;
-  std::atomic<Clock::rep> since_ = working;  // when it began to wait
-  std::atomic<std::uint64_t> body_bytes_ = 0;
+  bool is_evicted_ = false;
+  std::optional<Clock::time_point> waits_since_;
+  std::uint64_t body_bytes_ = 0;
 };
 
 }  // namespace spoor::daemon

@@ -7,20 +7,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
-#include <list>
-#include <type_traits>
+#include <exception>
+#include <functional>
+#include <stop_token>
 #include <utility>
 
+#include "base/file_system.h"
 #include "daemon/http/http_worker.h"
-#include "daemon/process/task.h"
 
 namespace spoor::daemon {
 namespace {
@@ -30,188 +28,64 @@ using boost::system::error_code;
 using tcp = asio::ip::tcp;
 using unix_stream = asio::local::stream_protocol;
 
-constexpr std::chrono::milliseconds accept_pause{100};  // after an error: no file descriptors are left
-constexpr std::chrono::minutes complaint_pause{1};
-// How many connections may be refused at a time: each waits for its client to read the response. As many
-// evicted ones may not have ended yet. Both together keep within the open files that options.cpp reserves.
-constexpr std::size_t refusals_least = 8;
-constexpr std::size_t ending_share = 16;
+constexpr unsigned threads_max = 256;  // as in the configuration
 
-// The process at the other end; std::nullopt if the kernel does not report it.
-std::optional<UnixPeer> peer_of(int socket) {
-  ucred who{};
-  socklen_t size = sizeof who;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return std::nullopt;
-  UnixPeer peer{who.uid, {who.gid}};
-  std::vector<gid_t> groups(64);
-  size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
-  int got = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
-  if (got != 0 && errno == ERANGE) {
-    groups.resize(size / sizeof(gid_t));
-    got = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
-  }
-  if (got == 0) {
-    groups.resize(size / sizeof(gid_t));
-    peer.groups.insert(peer.groups.end(), groups.begin(), groups.end());
-  }
-  return peer;
-}
+error_code last_errno() { return {errno, boost::system::system_category()}; }
 
-std::string url_of(const tcp::endpoint& endpoint, bool is_tls) {
-  const std::string address = endpoint.address().to_string();
+// Of a socket that listens on an IP address or a path.
+std::string url_of(int socket, bool is_tls, error_code& error) {
+  unix_stream::endpoint address;  // larger than that of TCP
+  auto size = static_cast<socklen_t>(address.capacity());
+  if (::getsockname(socket, address.data(), &size) != 0) {
+    error = last_errno();
+    return {};
+  }
+  address.resize(size);
+  if (address.data()->sa_family == AF_UNIX) return "unix:" + address.path();
+  tcp::endpoint endpoint;
+  std::copy_n(reinterpret_cast<const char*>(address.data()), size, reinterpret_cast<char*>(endpoint.data()));
+  const std::string ip = endpoint.address().to_string();
   return fmt::format("{}://{}:{}", is_tls ? "https" : "http",
-                     endpoint.address().is_v6() ? fmt::format("[{}]", address) : address, endpoint.port());
+                     endpoint.address().is_v6() ? fmt::format("[{}]", ip) : ip, endpoint.port());
 }
 
-base::Error not_served(int descriptor, const error_code& error) {
-  return {static_cast<std::error_code>(error),
-          fmt::format("cannot serve the socket passed as {}: {}", descriptor, error.message())};
+// Ends at the latest when its thread is joined.
+void run_until_joined(const std::stop_token& joined, asio::io_context& context) {
+  const std::stop_callback stop(joined, [&context] { context.stop(); });
+  context.run();
 }
-
-// Logs that connections cannot be accepted, and that they can be again: each at most once a minute, even if
-// the two alternate.
-class AcceptError {
- public:
-  void failed(const error_code& error) {
-    const auto now = Clock::now();
-    if (is_said_ || (said_at_ && now - *said_at_ < complaint_pause)) return;
-    is_said_ = true;
-    said_at_ = now;
-    spdlog::warn("cannot accept connections: {}; new connections wait until it succeeds", error.message());
-  }
-  void over() {
-    if (std::exchange(is_said_, false)) spdlog::info("connections are accepted again");
-  }
-
- private:
-  using Clock = asio::steady_timer::clock_type;
-
-  bool is_said_ = false;
-  std::optional<Clock::time_point> said_at_;
-};
 
 }  // namespace
 
-struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
-  struct TcpAcceptor {
-    tcp::acceptor acceptor;
-    Caller caller;
-    std::shared_ptr<TlsServer> tls;
+HttpLimits share_of(HttpLimits limits, std::size_t threads) {
+  if (threads == 1) return limits;
+  limits.connections_max = std::max<std::size_t>(limits.connections_max / threads, 1);
+  limits.bodies_bytes_max = std::max(limits.bodies_bytes_max / threads, limits.body_bytes_max);
+  return limits;
+}
+
+HttpServer::HttpServer(asio::io_context& context, const HttpLimits& limits, std::size_t threads)
+    : context_(context) {
+  if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 1U, threads_max);
+  while (others_.size() + 1 < threads) others_.push_back(std::make_unique<asio::io_context>(1));
+  const auto accept_error = std::make_shared<AcceptError>();
+  const auto add_worker = [&](asio::io_context& of_thread) {
+    workers_.push_back(
+        std::make_shared<HttpWorker>(of_thread, share_of(limits, threads), totals_, accept_error));
   };
-  struct UnixAcceptor {
-    unix_stream::acceptor acceptor;
-    std::filesystem::path file;  // empty: stop() removes no file
-    Caller caller;
-  };
-
-  Impl(asio::io_context& the_context, const HttpLimits& its_limits,
-       const std::vector<asio::io_context*>& others)
-      : context(the_context), limits(its_limits) {
-    workers.push_back(std::make_shared<HttpWorker>(context, limits, totals));
-    for (asio::io_context* const other : others)
-      workers.push_back(std::make_shared<HttpWorker>(*other, limits, totals));
-  }
-
-  template <class Listening>
-  asio::awaitable<void> accept(Listening& listening);
-  static Caller caller_of(const TcpAcceptor& listening, tcp::socket& socket);
-  static Caller caller_of(const UnixAcceptor& listening, unix_stream::socket& socket);
-  bool find_place(HttpPlace& place) const;
-  HttpWorker& next_worker() { return *workers[turn++ % workers.size()]; }
-  void stop();
-  void stop_workers();
-
-  asio::io_context& context;
-  HttpLimits limits;
-  const std::shared_ptr<HttpTotals> totals = std::make_shared<HttpTotals>();
-  std::vector<std::shared_ptr<HttpWorker>> workers;
-  std::size_t turn = 0;
-  std::list<TcpAcceptor> tcp_acceptors;
-  std::list<UnixAcceptor> unix_acceptors;
-  std::size_t accepting = 0;  // how many accept() coroutines run
-  AcceptError accept_error;
-  bool stopping = false;
-};
-
-Caller HttpServer::Impl::caller_of(const TcpAcceptor& listening, tcp::socket& socket) {
-  error_code ignored;
-  socket.set_option(tcp::no_delay(true), ignored);
-  Caller caller = listening.caller;
-  const auto other_end = socket.remote_endpoint(ignored);
-  if (!ignored) caller.address = other_end.address().to_string();
-  return caller;
+  add_worker(context);
+  for (const auto& other : others_) add_worker(*other);
 }
-
-Caller HttpServer::Impl::caller_of(const UnixAcceptor& listening, unix_stream::socket& socket) {
-  Caller caller = listening.caller;
-  caller.unix_peer = peer_of(socket.native_handle());
-  return caller;
-}
-
-template <class Listening>
-asio::awaitable<void> HttpServer::Impl::accept(Listening& listening) {
-  const auto self = shared_from_this();
-  asio::steady_timer pause(context);
-  while (listening.acceptor.is_open()) {
-    HttpWorker& worker = next_worker();
-    const asio::any_io_executor executor = worker.context().get_executor();
-    auto [error, socket] = co_await listening.acceptor.async_accept(executor, as_result);
-    if (error == asio::error::operation_aborted) break;
-    if (error) {
-      accept_error.failed(error);
-      pause.expires_after(accept_pause);
-      co_await pause.async_wait(as_result);
-      continue;
-    }
-    accept_error.over();
-    Caller caller = caller_of(listening, socket);
-    auto place = std::make_unique<HttpPlace>(totals->places, caller, socket.native_handle());
-    if (!find_place(*place)) {
-      ++totals->refused;
-      continue;
-    }
-    std::shared_ptr<asio::ssl::context> tls;
-    if constexpr (std::is_same_v<Listening, TcpAcceptor>) {
-      if (listening.tls) tls = listening.tls->context();
-    }
-    worker.take(std::move(place), HttpSession::Socket(std::move(socket)), std::move(caller), std::move(tls));
-  }
-  if (--accepting == 0) stop_workers();
-}
-
-// Returns false for a connection that is to be closed without a word: one beyond the limit still gets a
-// response, unless too many do already, and none is evicted while too many that were have not ended.
-bool HttpServer::Impl::find_place(HttpPlace& place) const {
-  const std::size_t most = limits.connections_max;
-  const std::size_t ending = totals->places->ending();
-  if (ending > 2 * (most / ending_share + refusals_least)) return false;
-  return place.serve(most, limits.yield_after) || ending <= most / ending_share + refusals_least;
-}
-
-void HttpServer::Impl::stop() {
-  if (std::exchange(stopping, true)) return;
-  error_code ignored;
-  for (TcpAcceptor& each : tcp_acceptors) each.acceptor.close(ignored);
-  for (UnixAcceptor& each : unix_acceptors) {
-    each.acceptor.close(ignored);
-    std::error_code gone;
-    if (!each.file.empty()) std::filesystem::remove(each.file, gone);
-  }
-  if (accepting == 0) stop_workers();
-}
-
-// After the last connection has been accepted. The work guard keeps `context` running, as requests on other
-// threads may need its thread until they end.
-void HttpServer::Impl::stop_workers() {
-  for (const auto& worker : workers) worker->stop([guard = asio::make_work_guard(context)] {});
-}
-
-HttpServer::HttpServer(asio::io_context& context, const HttpLimits& limits,
-                       const std::vector<asio::io_context*>& others)
-    : impl_(std::make_shared<Impl>(context, limits, others)) {}
 
 HttpServer::~HttpServer() {
-  for (const auto& worker : impl_->workers) worker->forget_stop();
+  for (const auto& worker : workers_) worker->forget_stop();
+}
+
+std::vector<asio::io_context*> HttpServer::others() const {
+  std::vector<asio::io_context*> all;
+  all.reserve(others_.size());
+  for (const auto& each : others_) all.push_back(each.get());
+  return all;
 }
 
 base::Result<std::string> HttpServer::listen(const TcpListener& listener) {
@@ -221,7 +95,8 @@ base::Result<std::string> HttpServer::listen(const TcpListener& listener) {
   // IPv6 sockets do not accept IPv4 connections, so that an IPv4 and an IPv6 listener can use the same port.
   if (ip.is_v6() && ip.to_v6().is_v4_mapped())
     ip = asio::ip::make_address_v4(asio::ip::v4_mapped, ip.to_v6());
-  tcp::acceptor acceptor(impl_->context);
+  asio::io_context unused;
+  tcp::acceptor acceptor(unused);
   const tcp::endpoint endpoint(ip, listener.port);
   acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
@@ -232,32 +107,23 @@ base::Result<std::string> HttpServer::listen(const TcpListener& listener) {
     return base::Error(error, fmt::format("cannot listen on {} port {}: {}", listener.address, listener.port,
                                           error.message()));
   }
-  std::string url = url_of(acceptor.local_endpoint(), listener.tls != nullptr);
-  impl_->tcp_acceptors.push_back({std::move(acceptor), listener.caller, listener.tls});
+  return adopt(acceptor.release(), listener.caller, listener.tls);
+}
+
+base::Result<std::string> HttpServer::adopt(int descriptor, const Caller& caller,
+                                            std::shared_ptr<TlsServer> tls) {
+  const base::Descriptor socket(descriptor);
+  error_code error;
+  std::string url = url_of(descriptor, tls != nullptr, error);
+  for (const auto& worker : workers_) {
+    if (!error) error = worker->listen(descriptor, caller, tls);
+  }
+  if (error) {
+    return base::Error(error,
+                       fmt::format("cannot serve the socket passed as {}: {}", descriptor, error.message()));
+  }
+  if (tls) tls_.push_back(std::move(tls));
   return url;
-}
-
-base::Result<std::string> HttpServer::adopt(int descriptor, const TcpListener& listener) {
-  int family = AF_INET;
-  socklen_t size = sizeof(family);
-  ::getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &family, &size);
-  tcp::acceptor acceptor(impl_->context);
-  error_code error;
-  acceptor.assign(family == AF_INET6 ? tcp::v6() : tcp::v4(), descriptor, error);
-  const auto endpoint = error ? tcp::endpoint() : acceptor.local_endpoint(error);
-  if (error) return not_served(descriptor, error);
-  impl_->tcp_acceptors.push_back({std::move(acceptor), listener.caller, listener.tls});
-  return url_of(endpoint, listener.tls != nullptr);
-}
-
-base::Result<std::string> HttpServer::adopt_unix(int descriptor, const Caller& caller) {
-  unix_stream::acceptor acceptor(impl_->context);
-  error_code error;
-  acceptor.assign(unix_stream(), descriptor, error);
-  const auto endpoint = error ? unix_stream::endpoint() : acceptor.local_endpoint(error);
-  if (error) return not_served(descriptor, error);
-  impl_->unix_acceptors.push_back({std::move(acceptor), {}, caller});
-  return "unix:" + endpoint.path();
 }
 
 base::Result<std::string> HttpServer::listen(const UnixListener& listener) {
@@ -265,8 +131,9 @@ base::Result<std::string> HttpServer::listen(const UnixListener& listener) {
   std::error_code ignored;
   std::filesystem::create_directory(path.parent_path(), ignored);  // bind() reports the error
   error_code error;
+  asio::io_context unused;
   if (std::filesystem::is_socket(path, ignored)) {
-    unix_stream::socket probe(impl_->context);
+    unix_stream::socket probe(unused);
     probe.connect(unix_stream::endpoint(path.native()), error);
     if (!error) {
       return base::Error(std::make_error_code(std::errc::address_in_use),
@@ -275,8 +142,7 @@ base::Result<std::string> HttpServer::listen(const UnixListener& listener) {
     std::filesystem::remove(path, ignored);
     error = {};
   }
-  const auto last_errno = [] { return error_code(errno, boost::system::system_category()); };
-  unix_stream::acceptor acceptor(impl_->context);
+  unix_stream::acceptor acceptor(unused);
   acceptor.open(unix_stream(), error);
   if (!error) acceptor.bind(unix_stream::endpoint(path.native()), error);
   constexpr auto same_user = static_cast<uid_t>(-1);
@@ -290,32 +156,44 @@ base::Result<std::string> HttpServer::listen(const UnixListener& listener) {
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error)
     return base::Error(error, fmt::format("cannot listen on {}: {}", path.native(), error.message()));
-  impl_->unix_acceptors.push_back({std::move(acceptor), path, listener.caller});
-  return "unix:" + path.native();
+  files_.push_back(path);
+  return adopt(acceptor.release(), listener.caller);
 }
 
 void HttpServer::start(const HttpService& service) {
-  for (const auto& worker : impl_->workers) worker->start(service);
-  impl_->accepting = impl_->tcp_acceptors.size() + impl_->unix_acceptors.size();
-  for (auto& each : impl_->tcp_acceptors) asio::co_spawn(impl_->context, impl_->accept(each), rethrow);
-  for (auto& each : impl_->unix_acceptors) asio::co_spawn(impl_->context, impl_->accept(each), rethrow);
+  for (const auto& worker : workers_) worker->start(service);
+  for (const auto& each : others_) threads_.emplace_back(run_until_joined, std::ref(*each));
 }
 
 void HttpServer::set_limits(const HttpLimits& limits) {
-  impl_->limits = limits;
-  for (const auto& worker : impl_->workers) worker->set_limits(impl_->limits);
+  for (const auto& worker : workers_) worker->set_limits(share_of(limits, workers_.size()));
 }
-
-const HttpTotals& HttpServer::totals() const { return *impl_->totals; }
 
 std::optional<base::WallTime> HttpServer::certificates_valid_until() const {
-  std::optional<base::WallTime> first;
-  for (const auto& each : impl_->tcp_acceptors) {
-    if (each.tls) first = std::min(first.value_or(base::WallTime::max()), each.tls->valid_until());
-  }
-  return first;
+  if (tls_.empty()) return std::nullopt;
+  return (*std::ranges::min_element(tls_, {}, [](const auto& each) { return each->valid_until(); }))
+      ->valid_until();
 }
 
-void HttpServer::stop() { impl_->stop(); }
+void HttpServer::run() {
+  try {
+    context_.run();
+    threads_.clear();
+  } catch (const std::exception& failure) {
+    if (threads_.empty()) throw;
+    // Coroutines of the other threads refer to objects of this one and vice versa: an orderly stop is
+    // impossible.
+    spdlog::critical("spoord terminates because of an internal error: {}", failure.what());
+    std::terminate();
+  }
+}
+
+// The work guard keeps `context` running, as requests on other threads may need its thread until they end.
+void HttpServer::stop() {
+  if (std::exchange(stopping_, true)) return;
+  std::error_code gone;
+  for (const auto& file : files_) std::filesystem::remove(file, gone);
+  for (const auto& worker : workers_) worker->stop([guard = asio::make_work_guard(context_)] {});
+}
 
 }  // namespace spoor::daemon

@@ -1,7 +1,6 @@
-// One connection of the HTTP server, and the state that all connections share.
+// One connection of the HTTP server, and the state that all connections of a thread share.
 #pragma once
 
-#include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ssl/context.hpp>
@@ -9,9 +8,7 @@
 #include <cstdint>
 #include <ctime>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,6 +20,7 @@
 
 namespace spoor::daemon {
 
+// Of one thread.
 struct HttpLimits {
   std::uint64_t body_bytes_max = std::uint64_t{8} << 20U;
   // For all requests that are being read or handled. A small body is never refused because of it.
@@ -55,31 +53,6 @@ struct HttpService {
 class HttpSession;
 class HttpStream;
 
-// The resources in use by the connections of all threads of a server, and counters since the start.
-// Thread-safe.
-class HttpTotals {
- public:
-  // Counts a request whose header was refused.
-  void count_unread(const std::string& code) {
-    const std::scoped_lock lock(mutex_);
-    ++unread_[code];
-  }
-  std::map<std::string, std::uint64_t> unread() const {
-    const std::scoped_lock lock(mutex_);
-    return unread_;
-  }
-
-  const std::shared_ptr<HttpPlaces> places = std::make_shared<HttpPlaces>();
-  std::atomic<std::uint64_t> accepted = 0;
-  std::atomic<std::uint64_t> refused = 0;  // beyond connections_max
-  std::atomic<std::uint64_t> handshakes_failed = 0;
-  std::atomic<std::uint64_t> answer_bytes = 0;  // in use now
-
- private:
-  mutable std::mutex mutex_;
-  std::map<std::string, std::uint64_t> unread_;  // by the problem's code
-};
-
 // The sessions of one thread.
 struct HttpSessions {
   explicit HttpSessions(std::shared_ptr<HttpTotals> of_all) : totals(std::move(of_all)) {}
@@ -90,6 +63,7 @@ struct HttpSessions {
   }
 
   const std::shared_ptr<HttpTotals> totals;
+  HttpPlaces places{*totals};
   HttpLimits limits;
   HttpService service;
   std::set<HttpSession*> all;  // each removes itself when it ends

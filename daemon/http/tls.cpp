@@ -52,12 +52,13 @@ base::Result<> TlsServer::reload(base::WallTime now) {
   if (auto why = (*fresh)->expiry(now); why && !expiry(now)) {
     return base::Error(std::make_error_code(std::errc::invalid_argument), *std::move(why));
   }
+  const std::scoped_lock lock(mutex_);
   context_ = (*fresh)->context_;
   return {};
 }
 
 base::WallTime TlsServer::valid_until() const {
-  return peer::certificate_valid_until(*context_).value();  // load() has set one
+  return peer::certificate_valid_until(*context()).value();  // load() has set one
 }
 
 std::optional<std::string> TlsServer::expiry(base::WallTime now) const {

@@ -4,6 +4,7 @@
 #include <boost/asio/ssl/context.hpp>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -12,8 +13,8 @@
 
 namespace spoor::daemon {
 
-// The certificate of a listener, and the authorities of the client certificates that it accepts. Used on one
-// thread.
+// The certificate of a listener, and the authorities of the client certificates that it accepts. Used on the
+// main thread, except for context().
 class TlsServer {
  public:
   struct Files {
@@ -36,13 +37,18 @@ class TlsServer {
   std::optional<std::string> expiry(base::WallTime now) const;
 
   // For one connection. A client need not send a certificate; an invalid one fails the handshake.
-  std::shared_ptr<boost::asio::ssl::context> context() const { return context_; }
+  // Thread-safe.
+  std::shared_ptr<boost::asio::ssl::context> context() const {
+    const std::scoped_lock lock(mutex_);
+    return context_;
+  }
 
  private:
   TlsServer(Files files, std::shared_ptr<boost::asio::ssl::context> context)
       : files_(std::move(files)), context_(std::move(context)) {}
 
   const Files files_;
+  mutable std::mutex mutex_;  // of context_
   std::shared_ptr<boost::asio::ssl::context> context_;
 };
 

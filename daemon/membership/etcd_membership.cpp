@@ -59,7 +59,9 @@ EtcdMembership::EtcdMembership(asio::io_context& context, asio::thread_pool& poo
   status_.error = "no request to etcd has completed yet";
 }
 
-void EtcdMembership::register_here() { take(look()); }
+asio::awaitable<void> EtcdMembership::register_here() {
+  take(co_await run_on(pool_, [this] { return look(); }));
+}
 
 void EtcdMembership::start() { asio::co_spawn(context_, run(), rethrow); }
 

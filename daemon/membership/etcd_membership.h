@@ -59,8 +59,8 @@ class EtcdMembership {
   EtcdMembership(boost::asio::io_context& context, boost::asio::thread_pool& pool, const base::Clock& clock,
                  Timers& timers, Options options, OnRefreshed on_refreshed, OnMembers on_members);
 
-  // The first attempt, before the event loop runs: blocks the calling thread for a few seconds at most.
-  void register_here();
+  // The first attempt, before start(): takes a few seconds at most.
+  boost::asio::awaitable<void> register_here();
 
   // Keeps the node registered until stop(). After stop() it is not alive, and stays in the registry.
   void start();

@@ -2,8 +2,11 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <memory>
+
+#include "daemon/process/task.h"
 
 namespace spoor::daemon {
 
@@ -30,9 +33,25 @@ class Timers {
 class SystemTimers final : public Timers {
  public:
   explicit SystemTimers(boost::asio::io_context& context) : context_(context) {}
-  std::unique_ptr<Timer> make() override;
+  std::unique_ptr<Timer> make() override { return std::make_unique<SystemTimer>(context_); }
 
  private:
+  class SystemTimer final : public Timer {
+   public:
+    explicit SystemTimer(boost::asio::io_context& context) : timer_(context) {}
+
+    boost::asio::awaitable<bool> wait(std::chrono::milliseconds time) override {
+      timer_.expires_after(time);
+      const auto [cancelled] = co_await timer_.async_wait(as_result);
+      co_return !cancelled;
+    }
+
+    void cancel() override { timer_.cancel(); }
+
+   private:
+    boost::asio::steady_timer timer_;
+  };
+
   boost::asio::io_context& context_;
 };
 

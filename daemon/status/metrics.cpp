@@ -139,8 +139,7 @@ void Metrics::count(Route& route, std::string_view name, unsigned status, const 
 std::string Metrics::connections() const {
   const HttpTotals& totals = server_.totals();
   MetricFamilies families;
-  families.gauge("spoor_http_connections_open", "Open connections.",
-                 static_cast<double>(totals.places->open()));
+  families.gauge("spoor_http_connections_open", "Open connections.", static_cast<double>(totals.open));
   families.counter("spoor_http_connections_accepted_total", "Connections that were served.",
                    static_cast<double>(totals.accepted));
   families.counter("spoor_http_connections_refused_total",

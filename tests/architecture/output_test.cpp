@@ -24,9 +24,8 @@ const std::set<std::string> writers{
     "cli/format.cpp",      // print_text() and print_error(), which escape, print_exact() and print_json()
     "cli/scan_walk.cpp",   // progress: figures only
     "config/logging.cpp",  // print_failure(), which escapes
-    "daemon/main.cpp",     // one fixed sentence
-    "watch/main.cpp",      // the same
-    "publish/main.cpp",    // figures only
+    "config/program.cpp",  // one sentence, and figures
+    "daemon/main.cpp",     // a path, which it escapes
 };
 
 // Who may print as it is, and why.

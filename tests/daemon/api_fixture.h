@@ -99,6 +99,14 @@ class ApiTest : public testing::Test {
     context_.poll();
   }
 
+  void save() {
+    boost::asio::co_spawn(
+        context_, snapshot_scheduler_->save(),
+        [](const std::exception_ptr& failure, const tracker::SavedSnapshot&) { rethrow(failure); });
+    context_.restart();
+    context_.run();
+  }
+
   void wait_for(Asked& asked) {
     context_.restart();
     while (!asked.answer) ASSERT_GT(context_.run_one(), 0U) << "it waits for nothing";

@@ -359,7 +359,7 @@ TEST_F(ApiTest, InvalidS3Keys_AreLoggedOnceAMinute) {
 // As a scan and spoor-watch do it, with what is on the drive.
 TEST_F(ApiTest, WatchSync_EndsWithTheReportOfTheCookie) {
   start();
-  snapshot_scheduler_->save_first();
+  save();
   const auto with_node = [this](const std::string& cluster) {
     return nlohmann::json{
         {"cluster", cluster}, {"node", node_.node}, {"drives", {"/drive"}}, {"timeout_ms", 1000}}
@@ -381,7 +381,7 @@ TEST_F(ApiTest, WatchSync_EndsWithTheReportOfTheCookie) {
 
 TEST_F(ApiTest, DriveThatIsNotWatched_IsAReason) {
   start();
-  snapshot_scheduler_->save_first();
+  save();
   EXPECT_EQ(ask("GET", "/readyz").answer->status, 200U);
   watched_.set_watched({"/drive"});
   EXPECT_THAT(ask("GET", "/readyz").answer->body, HasSubstr("/drive is not watched"));

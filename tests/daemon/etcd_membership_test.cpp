@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -16,6 +18,7 @@
 namespace spoor::daemon {
 namespace {
 
+namespace asio = boost::asio;
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -60,8 +63,13 @@ class EtcdMembershipTest : public testing::Test {
     EXPECT_THAT(timers_.waiting(), IsEmpty());
   }
 
+  void register_here() {
+    asio::co_spawn(context_, membership_->register_here(), asio::detached);
+    settle();
+  }
+
   void start() {
-    membership_->register_here();
+    register_here();
     membership_->start();
     settle();
   }
@@ -102,7 +110,7 @@ class EtcdMembershipTest : public testing::Test {
 TEST_F(EtcdMembershipTest, FirstAttempt_RegistersTheNode) {
   EXPECT_FALSE(membership_->status().ok);
   EXPECT_THAT(confirmed_, IsEmpty());
-  membership_->register_here();
+  register_here();
   EXPECT_TRUE(membership_->status().ok);
   EXPECT_TRUE(membership_->status().registered);
   EXPECT_EQ(membership_->status().members, 1U);

@@ -2,18 +2,15 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
-#include <boost/asio/co_spawn.hpp>
 #include <filesystem>
 #include <future>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "daemon/durability/snapshot_scheduler.h"
-#include "daemon/process/task.h"
 #include "tests/daemon/stepped_node.h"
 
 namespace spoor::daemon {
@@ -65,30 +62,8 @@ class HangingDriveTest : public SavingNode {
     settle();
   }
 
-  // The result of a save, once it is done.
-  std::shared_ptr<std::optional<tracker::SavedSnapshot>> save() {
-    const auto saved = std::make_shared<std::optional<tracker::SavedSnapshot>>();
-    boost::asio::co_spawn(context_, snapshot_scheduler_.save(),
-                          [saved](const std::exception_ptr& failure, tracker::SavedSnapshot done) {
-                            rethrow(failure);
-                            *saved = std::move(done);
-                          });
-    settle();
-    return saved;
-  }
-
-  // The result of a check, once it is done.
-  std::shared_ptr<std::optional<std::vector<tracker::DriveState>>> check() {
-    const auto found = std::make_shared<std::optional<std::vector<tracker::DriveState>>>();
-    boost::asio::co_spawn(
-        context_, snapshot_scheduler_.check_drives(),
-        [found](const std::exception_ptr& failure, std::vector<tracker::DriveState> states) {
-          rethrow(failure);
-          *found = std::move(states);
-        });
-    settle();
-    return found;
-  }
+  auto save() { return run(snapshot_scheduler_.save()); }
+  auto check() { return run(snapshot_scheduler_.check_drives()); }
 
   std::string content(std::size_t drive) const {
     return files_.content(tracker::snapshot_file(drives_[drive])).value_or("");
@@ -258,18 +233,12 @@ TEST_F(HangingDriveTest, OneDriveFailsAndOneHangs_FailedDriveIsTriedAgain) {
 TEST_F(HangingDriveTest, AcceptDrive_FailsAfterTheBound) {
   start();
   hang_all(1);
-  std::optional<std::string> error;  // of the request, once it is done
-  boost::asio::co_spawn(context_, snapshot_scheduler_.accept_drive(drives_[1]),
-                        [&](const std::exception_ptr& failure, const base::Result<>& done) {
-                          rethrow(failure);
-                          error = done ? "" : done.error().message;
-                        });
-  settle();
+  const auto accepted = run(snapshot_scheduler_.accept_drive(drives_[1]));
   pass(SnapshotScheduler::response_max - milliseconds(1));
-  EXPECT_FALSE(error);
+  EXPECT_FALSE(*accepted);
   pass(milliseconds(1));
-  ASSERT_TRUE(error);
-  EXPECT_THAT(*error, HasSubstr("the disk hangs"));
+  ASSERT_TRUE(*accepted);
+  EXPECT_THAT((*accepted)->error().message, HasSubstr("the disk hangs"));
   const auto saved = save();
   ASSERT_TRUE(*saved);
   EXPECT_TRUE((*saved)->drives[0].ok);
@@ -281,15 +250,9 @@ TEST_F(HangingDriveTest, Stop_RecordsACleanStop) {
   hang_writes(1);
   mark("bucket/a");
   snapshot_scheduler_.stop();
-  std::optional<base::Result<tracker::SavedSnapshot>> last;
-  boost::asio::co_spawn(context_, snapshot_scheduler_.save_last(),
-                        [&](const std::exception_ptr& failure, base::Result<tracker::SavedSnapshot> done) {
-                          rethrow(failure);
-                          last = std::move(done);
-                        });
-  settle();
+  const auto last = run(snapshot_scheduler_.save_last());
   pass(SnapshotScheduler::response_max);
-  ASSERT_TRUE(last && *last);
+  ASSERT_TRUE(*last && **last);
   EXPECT_EQ(snapshot_scheduler_.busy_drives(), 1U);
   poll();
   EXPECT_TRUE(context_.stopped()) << "a drive that hangs is no work of the context";

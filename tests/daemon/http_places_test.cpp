@@ -28,7 +28,7 @@ class HttpPlacesTest : public testing::Test {
 
   // A connection with its two ends.
   struct Connection {
-    Connection(const std::shared_ptr<HttpPlaces>& places, const Caller& caller) {
+    Connection(HttpPlaces& places, const Caller& caller) {
       EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
       place.emplace(places, caller, ends[0]);
     }
@@ -62,7 +62,8 @@ class HttpPlacesTest : public testing::Test {
     return connect(caller).place->serve(most, yield_after);
   }
 
-  const std::shared_ptr<HttpPlaces> places_ = std::make_shared<HttpPlaces>();
+  HttpTotals totals_;
+  HttpPlaces places_{totals_};
   HttpPlace::Clock::time_point time_ = HttpPlace::Clock::now() - std::chrono::minutes(1);
   std::list<Connection> connections_;
 };
@@ -77,8 +78,8 @@ TEST_F(HttpPlacesTest, Full_ThePeerWithTheMostLosesTheOneThatWaitedLongest) {
   EXPECT_TRUE(serve(at("10.0.0.3"), 4));
   EXPECT_TRUE(second.is_shut_down());
   for (Connection* each : {&old, &lone, &third}) EXPECT_FALSE(each->is_shut_down());
-  EXPECT_EQ(places_->open(), 5U);
-  EXPECT_EQ(places_->ending(), 1U);
+  EXPECT_EQ(places_.open(), 5U);
+  EXPECT_EQ(places_.ending(), 1U);
 }
 
 TEST_F(HttpPlacesTest, Full_PeersWithTheirShareLoseNone) {
@@ -138,7 +139,7 @@ TEST_F(HttpPlacesTest, ConnectionThatEnds_FreesItsPlace) {
   served(at("10.0.0.1"));
   EXPECT_FALSE(serve(at("10.0.0.2"), 1));
   connections_.clear();
-  EXPECT_EQ(places_->open(), 0U);
+  EXPECT_EQ(places_.open(), 0U);
   EXPECT_TRUE(serve(at("10.0.0.2"), 1));
 }
 
@@ -168,18 +169,18 @@ TEST_F(HttpBodiesTest, MemoryIsUsed_ThePeerThatUsesTheMostLosesBodies) {
   EXPECT_TRUE(hold(other, 60));
   EXPECT_TRUE(second.is_shut_down()) << "it waited longest";
   for (Connection* each : {&idle, &first, &third}) EXPECT_FALSE(each->is_shut_down());
-  EXPECT_EQ(places_->body_bytes(), 3 * 20 + small + 2 * 70 + 60);
+  EXPECT_EQ(places_.body_bytes(), 3 * 20 + small + 2 * 70 + 60);
   EXPECT_TRUE(hold(other, 100)) << "as many as it takes";
   EXPECT_TRUE(first.is_shut_down());
-  EXPECT_EQ(places_->body_bytes(), 3 * 20 + small + 70 + 100);
+  EXPECT_EQ(places_.body_bytes(), 3 * 20 + small + 70 + 100);
   connections_.clear();
-  EXPECT_EQ(places_->body_bytes(), 0U);
+  EXPECT_EQ(places_.body_bytes(), 0U);
 }
 
 TEST_F(HttpBodiesTest, LargeBody_TakesTheMemoryOfSeveral) {
   for (int i = 0; i < 8; ++i) EXPECT_TRUE(hold(served(at("10.0.0.1")), 30));
   EXPECT_TRUE(hold(served(at("10.0.0.2")), 140));
-  EXPECT_EQ(places_->body_bytes(), 5 * 30 + 140);
+  EXPECT_EQ(places_.body_bytes(), 5 * 30 + 140);
 }
 
 TEST_F(HttpBodiesTest, MemoryIsUsed_PeerThatUsesMoreItself_TakesNone) {
@@ -188,7 +189,7 @@ TEST_F(HttpBodiesTest, MemoryIsUsed_PeerThatUsesMoreItself_TakesNone) {
   EXPECT_TRUE(hold(served(at("10.0.0.1")), 70));
   EXPECT_TRUE(hold(served(at("10.0.0.2")), 110));
   EXPECT_FALSE(hold(first, 130));
-  EXPECT_EQ(places_->body_bytes(), 2 * 70 + 110);
+  EXPECT_EQ(places_.body_bytes(), 2 * 70 + 110);
 }
 
 TEST_F(HttpBodiesTest, MemoryIsUsed_PeersWithTheirShareLoseNone) {
@@ -200,7 +201,7 @@ TEST_F(HttpBodiesTest, MemoryIsUsed_PeersWithTheirShareLoseNone) {
   EXPECT_TRUE(hold(other, small));
   EXPECT_FALSE(hold(other, 20));
   EXPECT_FALSE(hold(first, 101)) << "nor has it room for more itself";
-  EXPECT_EQ(places_->body_bytes(), 300 + small) << "unchanged";
+  EXPECT_EQ(places_.body_bytes(), 300 + small) << "unchanged";
   for (const Connection& each : connections_) EXPECT_FALSE(each.is_shut_down());
 }
 

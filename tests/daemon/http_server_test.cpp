@@ -3,16 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <future>
 #include <list>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "daemon/http/tls.h"
 #include "tests/support/certificates.h"
@@ -24,6 +23,8 @@ namespace spoor::daemon {
 namespace {
 
 using support::RawClient;
+using testing::HasSubstr;
+using testing::StartsWith;
 
 boost::asio::awaitable<HttpResponse> echo(const HttpRequest& request) {
   HttpResponse response;
@@ -68,155 +69,126 @@ class ImpatientHttpServerTest : public HttpServerTest {
   ImpatientHttpServerTest() : HttpServerTest(std::chrono::milliseconds(200)) {}
 };
 
-bool begins_with(const std::string& text, const std::string& start) { return text.rfind(start, 0) == 0; }
+struct Exchange {
+  std::string name;
+  std::string request;
+  std::vector<std::string> in_answer;  // its beginning, and texts in it
+};
 
-TEST_F(HttpServerTest, PathAndQuery_ArriveDecoded) {
-  const auto answer = talk("GET /a%20b?q=x%2Fy&z HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-  EXPECT_TRUE(begins_with(answer, "HTTP/1.1 200 OK\r\n")) << answer;
-  EXPECT_TRUE(answer.ends_with("GET /a b x/y ")) << answer;
+void PrintTo(const Exchange& exchange, std::ostream* out) { *out << exchange.name; }
+
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
 }
+
+std::string get(const std::string& target, const std::string& fields = {}) {
+  return "GET " + target + " HTTP/1.1\r\nHost: h\r\n" + fields + "\r\n";
+}
+std::string post(const std::string& fields, const std::string& rest = {}) {
+  return "POST / HTTP/1.1\r\nHost: h\r\n" + fields + "\r\n" + rest;
+}
+
+const std::string last = "Connection: close\r\n";
+const std::string chunked = "Transfer-Encoding: chunked\r\n";
+const std::string chunk_of_501 = "1f5\r\n" + std::string(501, 'x') + "\r\n";
+
+class HttpExchangeTest : public HttpServerTest, public testing::WithParamInterface<Exchange> {};
+
+TEST_P(HttpExchangeTest, Answer_IsAsExpected) {
+  const std::string answer = talk(GetParam().request);
+  EXPECT_THAT(answer, StartsWith(GetParam().in_answer.front()));
+  for (const std::string& text : GetParam().in_answer) EXPECT_THAT(answer, HasSubstr(text));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , HttpExchangeTest,
+    testing::Values(
+        Exchange{"PathAndQuery_ArriveDecoded",
+                 get("/a%20b?q=x%2Fy&z", last),
+                 {"HTTP/1.1 200 OK\r\n", "GET /a b x/y "}},
+        Exchange{"PipelinedRequests_AreAnsweredInOrder",
+                 get("/1") + get("/2", last),
+                 {"HTTP/1.1 200 OK\r\n", "\r\n\r\nGET /1 - HTTP/1.1 200 OK\r\n", "GET /2 - "}},
+        Exchange{"ChunkedBody_ArrivesWhole",
+                 post(chunked + last, "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"),
+                 {"HTTP/1.1 200 OK\r\n", "POST / - abcde"}},
+        // It waited for more where several steps of the body had come at once.
+        Exchange{"ChunkedRequest_ArrivesInOnePiece_IsAnsweredAtOnce",
+                 post(chunked + last, "3;x=y\r\nabc\r\n0\r\nT: x\r\n\r\n"),
+                 {"HTTP/1.1 200 OK\r\n", "POST / - abc"}},
+        Exchange{"HeadRequest_ResponseBodyIsEmpty",
+                 "HEAD /x HTTP/1.1\r\nHost: h\r\n\r\n" + get("/y", last),
+                 {"HTTP/1.1 200 OK\r\n", "Content-Length: 9\r\nConnection: keep-alive\r\n\r\nHTTP/1.1 200 "}},
+        Exchange{"NoHostInHttp10_Is200", "GET / HTTP/1.0\r\n\r\n", {"HTTP/1.1 200 "}},
+        Exchange{"NoHostInHttp11_Is400", "GET / HTTP/1.1\r\n\r\n", {"HTTP/1.1 400 "}},
+        // What was meant is not known.
+        Exchange{"DuplicateQueryParameter_Is400", get("/?q=1&q=2"), {"HTTP/1.1 400 "}},
+        Exchange{"Garbage_Is400AndClosesTheConnection",
+                 "\x16\x03\x01 this is no HTTP\r\n\r\n",
+                 {"HTTP/1.1 400 ", "\"code\":\"invalid_request\""}},
+        Exchange{"DeclaredBodyTooLarge_Is413", post("Content-Length: 1001\r\n"), {"HTTP/1.1 413 "}},
+        Exchange{"ChunkedBodyTooLarge_Is413",
+                 post(chunked, chunk_of_501 + chunk_of_501),
+                 {"HTTP/1.1 413 ", "\"code\":\"body_too_large\""}},
+        Exchange{"AbsurdContentLength_IsRefusedAtOnce",
+                 post("Content-Length: 18446744073709551615\r\n"),
+                 {"HTTP/1.1 4"}},
+        Exchange{
+            "HeaderTooLarge_Is431", get("/", "X: " + std::string(3000, 'x') + "\r\n"), {"HTTP/1.1 431 "}},
+        // Each read ends within a field: the parser took one after the other, for ever.
+        Exchange{
+            "EndlessFields_Is431", "GET / HTTP/1.1\r\na" + repeated(":\r\na", 25'000), {"HTTP/1.1 431 "}},
+        Exchange{"HeaderOfTooManyFields_Is431", get("/", repeated("a:\r\n", 100)), {"HTTP/1.1 431 "}},
+        Exchange{"TrailerOfTooManyFields_Is431",
+                 post(chunked, "0\r\n" + repeated("a:\r\n", 200) + "\r\n"),
+                 {"HTTP/1.1 431 "}},
+        // They were collected without a bound.
+        Exchange{"EndlessChunkExtension_Is431",
+                 post(chunked, "1;" + std::string(100'000, 'x')),
+                 {"HTTP/1.1 431 "}},
+        Exchange{"EndlessTrailer_Is431",
+                 post(chunked, "0\r\nX: " + std::string(100'000, 'x')),
+                 {"HTTP/1.1 431 "}}),
+    [](const testing::TestParamInfo<Exchange>& info) { return info.param.name; });
 
 // RFC 9110, section 6.6.1.
 TEST_F(HttpServerTest, Responses_CarryADateHeader) {
-  const auto answer = talk("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-  EXPECT_THAT(answer, testing::ContainsRegex(
-                          "\r\nDate: [A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT\r\n"));
-}
-
-TEST_F(HttpServerTest, PipelinedRequests_AreAnsweredInOrder) {
-  const auto answer =
-      talk("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-  EXPECT_LT(answer.find("GET /1"), answer.find("GET /2"));
-  EXPECT_NE(answer.find("GET /2"), std::string::npos);
-}
-
-TEST_F(HttpServerTest, ChunkedBody_ArrivesWhole) {
-  const auto answer = talk(
-      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: "
-      "close\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
-  EXPECT_TRUE(answer.ends_with("POST / - abcde")) << answer;
-}
-
-TEST_F(HttpServerTest, BodyTooLarge_DeclaredOrChunked_Is413) {
-  EXPECT_TRUE(
-      begins_with(talk("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1001\r\n\r\n"), "HTTP/1.1 413 "));
-  const std::string chunk = "1f5\r\n" + std::string(501, 'x') + "\r\n";
-  const auto answer =
-      talk("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + chunk);
-  EXPECT_TRUE(begins_with(answer, "HTTP/1.1 413 ")) << answer;
-  EXPECT_NE(answer.find("\"code\":\"body_too_large\""), std::string::npos) << answer;
-}
-
-TEST_F(HttpServerTest, AbsurdContentLength_IsRefusedAtOnce) {
-  const auto answer = talk("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 18446744073709551615\r\n\r\n");
-  EXPECT_TRUE(begins_with(answer, "HTTP/1.1 4")) << answer;
-}
-
-TEST_F(HttpServerTest, HeaderTooLarge_Is431) {
-  const auto answer = talk("GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(3000, 'x') + "\r\n\r\n");
-  EXPECT_TRUE(begins_with(answer, "HTTP/1.1 431 ")) << answer;
-}
-
-// Each read ends within a field: the parser took one after the other, for ever.
-TEST_F(HttpServerTest, HeaderOfTooManyFields_Is431) {
-  std::string endless = "GET / HTTP/1.1\r\na";
-  for (int i = 0; i < 25'000; ++i) endless += ":\r\na";
-  EXPECT_TRUE(begins_with(talk(endless), "HTTP/1.1 431 "));
-  std::string many = "GET / HTTP/1.1\r\nHost: h\r\n";
-  for (int i = 0; i < 101; ++i) many += "a:\r\n";
-  EXPECT_TRUE(begins_with(talk(many + "\r\n"), "HTTP/1.1 431 "));
-}
-
-TEST_F(HttpServerTest, TrailerOfTooManyFields_Is431) {
-  std::string request = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n";
-  for (int i = 0; i < 200; ++i) request += "a:\r\n";
-  EXPECT_TRUE(begins_with(talk(request + "\r\n"), "HTTP/1.1 431 "));
-}
-
-// What was meant is not known.
-TEST_F(HttpServerTest, DuplicateQueryParameter_Is400) {
-  EXPECT_TRUE(begins_with(talk("GET /?q=1&q=2 HTTP/1.1\r\nHost: h\r\n\r\n"), "HTTP/1.1 400 "));
-}
-
-// They were collected without a bound.
-TEST_F(HttpServerTest, EndlessChunkExtensionOrTrailer_Is431) {
-  const std::string endless(100'000, 'x');
-  for (const std::string& start : {std::string("1;"), std::string("0\r\nX: ")}) {
-    const auto answer =
-        talk("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + start + endless);
-    EXPECT_TRUE(begins_with(answer, "HTTP/1.1 431 ")) << start << answer;
-  }
+  EXPECT_THAT(
+      talk(get("/", last)),
+      testing::ContainsRegex("\r\nDate: [A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT\r\n"));
 }
 
 TEST_F(ImpatientHttpServerTest, SlowHeaderOrBody_Is408) {
-  EXPECT_TRUE(begins_with(talk("GET / HTTP/1.1\r\nHos"), "HTTP/1.1 408 "));
-  EXPECT_TRUE(
-      begins_with(talk("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab"), "HTTP/1.1 408 "));
+  EXPECT_THAT(talk("GET / HTTP/1.1\r\nHos"), StartsWith("HTTP/1.1 408 "));
+  EXPECT_THAT(talk(post("Content-Length: 5\r\n", "ab")), StartsWith("HTTP/1.1 408 "));
 }
 
 TEST_F(ImpatientHttpServerTest, IdleConnection_IsClosedWithoutAResponse) { EXPECT_EQ(talk(""), ""); }
 
-TEST_F(HttpServerTest, Garbage_Is400AndClosesTheConnection) {
-  const auto answer = talk("\x16\x03\x01 this is no HTTP\r\n\r\n");
-  EXPECT_TRUE(begins_with(answer, "HTTP/1.1 400 ")) << answer;
-  EXPECT_NE(answer.find("\"code\":\"invalid_request\""), std::string::npos) << answer;
-}
-
-TEST_F(HttpServerTest, HeadRequest_ResponseBodyIsEmpty) {
-  const auto answer = talk("HEAD /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-  EXPECT_NE(answer.find("Content-Length: 9\r\n"), std::string::npos) << answer;
-  EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
-}
-
-TEST_F(HttpServerTest, Expect100Continue_GetsA100) {
-  RawClient client(port_);
-  client.send(
-      "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\nConnection: close\r\n\r\n");
-  EXPECT_TRUE(begins_with(client.receive_until("\r\n\r\n"), "HTTP/1.1 100 Continue"));
-  client.send("abc");
-  EXPECT_TRUE(client.receive_all().ends_with("POST / - abc"));
-}
-
-TEST_F(HttpServerTest, ConnectionLimitReached_Is503) {
-  RawClient held[3] = {RawClient(port_), RawClient(port_), RawClient(port_)};
-  // Each is known to be served before the next one comes.
-  for (RawClient& client : held) {
-    client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    client.receive_until("GET / - ");
-  }
-  const auto answer = talk("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-  EXPECT_TRUE(begins_with(answer, "HTTP/1.1 503 ")) << answer;
-  EXPECT_NE(answer.find("Retry-After: 1\r\n"), std::string::npos) << answer;
-}
-
-// Those that were told so kept out others for as long as they stayed.
-TEST_F(HttpServerTest, RefusedConnection_DoesNotCountAgainstTheLimit) {
+// With few connections allowed, most of those beyond were closed without a word; and those that were refused
+// kept out others for as long as they stayed.
+TEST_F(HttpServerTest, ConnectionLimitReached_Is503UntilAServedOneEnds) {
   std::list<RawClient> held;
   for (int i = 0; i < 3; ++i) {
-    held.emplace_back(port_).send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    held.back().receive_until("GET / - ");
+    held.emplace_back(port_).send(get("/"));
+    held.back().receive_until("GET / - ");  // it is known to be served before the next one comes
+  }
+  for (int i = 0; i < 20; ++i) {
+    const std::string answer = talk(get("/"));
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 503 "));
+    EXPECT_THAT(answer, HasSubstr("\"code\":\"overloaded\""));
+    EXPECT_THAT(answer, HasSubstr("Retry-After: 1\r\n"));
   }
   RawClient refused(port_);  // it stays
-  refused.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-  EXPECT_TRUE(begins_with(refused.receive_until("overloaded"), "HTTP/1.1 503 "));
+  refused.send(get("/"));
+  EXPECT_THAT(refused.receive_until("overloaded"), StartsWith("HTTP/1.1 503 "));
   held.pop_front();
-  while (server_.totals().places->open() > 3) std::this_thread::yield();
-  RawClient next(port_);
-  next.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-  EXPECT_TRUE(begins_with(next.receive_until("GET / - "), "HTTP/1.1 200 "));
-}
-
-// It waited for more where several steps of the body had come at once.
-TEST_F(HttpServerTest, ChunkedRequest_ArrivesInOnePiece_IsAnsweredAtOnce) {
-  RawClient client(port_);
-  client.send(
-      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: x\r\n\r\n");
-  EXPECT_NE(client.receive_until("abc").find("POST / - abc"), std::string::npos);
-}
-
-TEST_F(HttpServerTest, MissingHostHeader_Is400InHttp11Only) {
-  EXPECT_TRUE(begins_with(talk("GET / HTTP/1.1\r\n\r\n"), "HTTP/1.1 400 "));
-  EXPECT_TRUE(begins_with(talk("GET / HTTP/1.0\r\n\r\n"), "HTTP/1.1 200 "));
+  while (server_.totals().open > 3) std::this_thread::yield();
+  EXPECT_THAT(talk(get("/", last)), StartsWith("HTTP/1.1 200 "));
+  held.front().send(get("/again"));
+  EXPECT_THAT(held.front().receive_until("GET /again"), HasSubstr("GET /again"));
 }
 
 // What is refused before its body was read does not end the connection where the body is there already.
@@ -235,77 +207,11 @@ TEST(HttpServerAdmissionTest, Refusal_BodyAlreadyReceived_KeepsTheConnection) {
   client.send(
       "POST /no HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET /yes HTTP/1.1\r\nHost: h\r\n\r\n");
   const auto both = client.receive_until("GET /yes");
-  EXPECT_TRUE(begins_with(both, "HTTP/1.1 403 ")) << both;
+  EXPECT_THAT(both, StartsWith("HTTP/1.1 403 ")) << both;
   EXPECT_NE(both.find("GET /yes"), std::string::npos) << both;
   RawClient other(port);
   other.send("POST /no HTTP/1.1\r\nHost: h\r\nContent-Length: 3000\r\n\r\nabc");
-  EXPECT_TRUE(begins_with(other.receive_all(), "HTTP/1.1 403 ")) << "and the end";
-  boost::asio::post(context, [&] { server.stop(); });
-}
-
-TEST(HttpServerLimitTest, ConnectionLimitReached_EvictsTheLongestIdleConnection) {
-  constexpr std::chrono::hours never{1};
-  boost::asio::io_context context(1);
-  HttpServer server(context, {.connections_max = 2,
-                              .yield_after = std::chrono::milliseconds(0),
-                              .idle_max = never,
-                              .request_max = never});
-  const auto url = server.listen(HttpServer::TcpListener{.address = support::own_loopback()});
-  server.start({.handle = echo});
-  const std::jthread thread([&] { context.run(); });
-  const auto port = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
-  const std::string get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-  RawClient first(port);
-  first.send(get);
-  first.receive_until("GET / - ");
-  RawClient second(port);
-  second.send(get);
-  second.receive_until("GET / - ");
-  RawClient third(port);
-  third.send(get);
-  EXPECT_TRUE(begins_with(third.receive_until("GET / - "), "HTTP/1.1 200 "));
-  EXPECT_TRUE(first.receive_all().ends_with("GET / - ")) << "it was ended";
-  second.send(get);
-  EXPECT_NE(second.receive_until("HTTP/1.1 200 OK"), "");
-  boost::asio::post(context, [&] { server.stop(); });
-}
-
-TEST(HttpServerLimitTest, BodyMemoryLimitReached_Is503) {
-  boost::asio::io_context context(1);
-  HttpServer server(context, {.bodies_bytes_max = 300'000});
-  const auto url = server.listen(HttpServer::TcpListener{.address = support::own_loopback()});
-  boost::asio::steady_timer gate(context, std::chrono::hours(1));
-  std::promise<void> is_there;
-  server.start({.handle = [&](const HttpRequest& request) -> boost::asio::awaitable<HttpResponse> {
-    if (request.path == "/wait") {
-      is_there.set_value();
-      co_await gate.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
-    }
-    HttpResponse response;
-    response.body = request.path;
-    co_return response;
-  }});
-  const std::jthread thread([&] { context.run(); });
-  const auto port = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
-  const auto post = [](const std::string& path, std::size_t length) {
-    return "POST " + path + " HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(length) + "\r\n\r\n" +
-           std::string(length, 'x');
-  };
-  RawClient large(port);
-  large.send(post("/wait", 290'000));
-  is_there.get_future().wait();
-  RawClient other(port);
-  other.send(post("/other", 200'000));
-  const std::string answer = other.receive_all();
-  EXPECT_TRUE(begins_with(answer, "HTTP/1.1 503 ")) << answer;
-  RawClient small(port);
-  small.send(post("/small", 10'000));
-  EXPECT_TRUE(begins_with(small.receive_until("/small"), "HTTP/1.1 200 "));
-  boost::asio::post(context, [&] { gate.cancel(); });
-  EXPECT_TRUE(begins_with(large.receive_until("/wait"), "HTTP/1.1 200 "));
-  RawClient again(port);
-  again.send(post("/again", 200'000));
-  EXPECT_TRUE(begins_with(again.receive_until("/again"), "HTTP/1.1 200 "));
+  EXPECT_THAT(other.receive_all(), StartsWith("HTTP/1.1 403 ")) << "and the end";
   boost::asio::post(context, [&] { server.stop(); });
 }
 
@@ -408,7 +314,7 @@ TEST(HttpServerListenTest, Ipv4MappedAddress_ListensOnIpv4) {
   HttpServer server(context, {});
   const auto url = server.listen(HttpServer::TcpListener{.address = "::ffff:" + support::own_loopback()});
   ASSERT_TRUE(url) << url.error().message;
-  EXPECT_TRUE(begins_with(*url, "http://" + support::own_loopback() + ":")) << *url;
+  EXPECT_THAT(*url, StartsWith("http://" + support::own_loopback() + ":"));
 }
 
 TEST_F(HttpServerTest, StaleUnixSocket_IsReplacedButALiveOneIsNot) {

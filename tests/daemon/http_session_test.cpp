@@ -44,7 +44,7 @@ class HttpSessionTest : public testing::Test {
     client_ = Socket(context_);
     asio::local::connect_pair(client_, server);
     client_.non_blocking(true);
-    auto place = std::make_unique<HttpPlace>(totals_->places, Caller{}, server.native_handle());
+    auto place = std::make_unique<HttpPlace>(sessions_->places, Caller{}, server.native_handle());
     place->serve(1, std::chrono::hours(1));
     session_ = std::make_shared<HttpSession>(sessions_, std::move(place),
                                              HttpSession::Socket(std::move(server)), Caller{}, nullptr);
@@ -57,7 +57,7 @@ class HttpSessionTest : public testing::Test {
 
   // Lets one more connection in where there is room for one.
   bool evict() {
-    HttpPlace newcomer(totals_->places, Caller{}, -1);
+    HttpPlace newcomer(sessions_->places, Caller{}, -1);
     const bool is_served = newcomer.serve(1, std::chrono::milliseconds(0));
     settle();
     return is_served;
@@ -141,7 +141,7 @@ TEST_F(HttpSessionTest, IncompleteRequest_ConnectionCanBeEvicted) {
     EXPECT_TRUE(is_over_) << part;
     EXPECT_EQ(received(), "") << part;
     session_.reset();
-    EXPECT_EQ(totals_->places->body_bytes(), 0U);
+    EXPECT_EQ(sessions_->places.body_bytes(), 0U);
   }
 }
 
@@ -174,21 +174,50 @@ TEST_F(HttpSessionTest, RequestThatIsHandled_ConnectionIsNotEvicted) {
   EXPECT_TRUE(evict()) << "it is idle now";
 }
 
-// RFC 9110, section 10.1.1: HTTP/1.0 knows no such answer, and would take it for that to its request.
-TEST_F(HttpSessionTest, ExpectInHttp10_GetsNo100) {
+// Its memory is used until it is handled.
+TEST_F(HttpSessionTest, BodyBeyondTheMemoryOfAll_Is503) {
+  sessions_->limits.bodies_bytes_max = 100'000;
+  HttpPlace other(sessions_->places, Caller{.address = "10.0.0.1"}, -1);
+  const auto can_hold = [&](std::uint64_t bytes) { return other.hold_body(bytes, 0, 100'000); };
+  asio::steady_timer gate(context_, std::chrono::hours(1));
+  sessions_->service.handle = [&gate](const HttpRequest& request) -> asio::awaitable<HttpResponse> {
+    co_await gate.async_wait(as_result);
+    HttpResponse response;
+    response.body = "handled " + request.path;
+    co_return response;
+  };
+  const auto post = [](const std::string& path, std::size_t bytes) {
+    return "POST " + path + " HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(bytes) + "\r\n\r\n" +
+           std::string(bytes, 'x');
+  };
   connect();
-  const std::string header = "Host: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
-  send("POST /old HTTP/1.0\r\n" + header);
-  EXPECT_EQ(received(), "");
-  send("abc");
-  EXPECT_THAT(received(), HasSubstr("/old"));
-  EXPECT_TRUE(is_over_);
+  send(post("/large", 60'000));
+  EXPECT_FALSE(can_hold(60'000)) << "it is being handled";
+  gate.cancel();
+  settle();
+  EXPECT_THAT(received(), HasSubstr("handled /large"));
+  EXPECT_TRUE(can_hold(60'000));
+  send(post("/small", 10'000));
+  gate.cancel();
+  settle();
+  EXPECT_THAT(received(), HasSubstr("handled /small")) << "a small one is never refused";
+  send(post("/refused", 60'000));
+  EXPECT_THAT(received(), StartsWith("HTTP/1.1 503 "));
 }
 
-TEST_F(HttpSessionTest, ExpectInHttp11_GetsA100) {
-  connect();
-  send("POST /new HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
-  EXPECT_EQ(received(), "HTTP/1.1 100 Continue\r\n\r\n");
+// RFC 9110, section 10.1.1: HTTP/1.0 knows no such answer, and would take it for that to its request.
+TEST_F(HttpSessionTest, Expect_GetsA100InHttp11Only) {
+  for (const std::string version : {"1.0", "1.1"}) {
+    is_over_ = false;
+    connect();
+    send("POST /here HTTP/" + version +
+         "\r\nHost: h\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+    EXPECT_EQ(received(), version == "1.1" ? "HTTP/1.1 100 Continue\r\n\r\n" : "");
+    send("abc");
+    EXPECT_THAT(received(), HasSubstr("/here"));
+    EXPECT_TRUE(is_over_);
+    session_.reset();
+  }
 }
 
 }  // namespace

@@ -2,15 +2,14 @@
 
 #include <gmock/gmock.h>
 
-#include <boost/asio/co_spawn.hpp>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "daemon/process/task.h"
 #include "tests/daemon/stepped_node.h"
 #include "tracker/cycles/member_marks.h"
 
@@ -43,15 +42,10 @@ class IntroductionTest : public SteppedNode {
   }
 
   // Empty until it is done.
-  using Waited = std::optional<std::string>;
-
-  void wait(Waited& waited) {
-    boost::asio::co_spawn(context_, introduction_->wait(),
-                          [&waited](const std::exception_ptr& failure, std::string error) {
-                            rethrow(failure);
-                            waited = std::move(error);
-                          });
+  std::shared_ptr<std::optional<std::string>> wait() {
+    const auto waited = begin(introduction_->wait());
     poll();
+    return waited;
   }
 
   // As if a source lists this node.
@@ -62,8 +56,7 @@ class IntroductionTest : public SteppedNode {
 
   void take_round(Introduction::Round round) {
     introduction_->begin_round();
-    boost::asio::co_spawn(context_, introduction_->take(std::move(round)), rethrow);
-    settle();
+    run(introduction_->take(std::move(round)));
   }
 
   // As with other peers: nobody responds, and no source lists this node.
@@ -83,29 +76,25 @@ class IntroductionTest : public SteppedNode {
 };
 
 TEST_F(IntroductionTest, NewDaemon_RefusesWithAReasonAfterSomeSeconds) {
-  Waited waited;
-  wait(waited);
+  const auto waited = wait();
   pass(seconds(4));
-  EXPECT_FALSE(waited);
+  EXPECT_FALSE(*waited);
   pass(seconds(1));
-  ASSERT_TRUE(waited);
-  EXPECT_THAT(*waited, HasSubstr("this node is new, and no other member of the cluster has recorded it yet"));
-  EXPECT_EQ(introduction_->error(), *waited);
+  ASSERT_TRUE(*waited);
+  EXPECT_THAT(**waited,
+              HasSubstr("this node is new, and no other member of the cluster has recorded it yet"));
+  EXPECT_EQ(introduction_->error(), **waited);
 }
 
 TEST_F(IntroductionTest, MemberResponds_WaitingMarksAreAcknowledgedAndTheMemberIsRecorded) {
-  Waited first;
-  Waited second;
-  wait(first);
-  wait(second);
+  const auto first = wait();
+  const auto second = wait();
   take({other_});
-  EXPECT_EQ(first, "");
-  EXPECT_EQ(second, "");
+  EXPECT_EQ(*first, "");
+  EXPECT_EQ(*second, "");
   EXPECT_EQ(introduction_->error(), "");
   EXPECT_THAT(recorded(), ElementsAre(other_));
-  Waited later;
-  wait(later);
-  EXPECT_EQ(later, "") << "at once";
+  EXPECT_EQ(*wait(), "") << "at once";
 }
 
 TEST_F(IntroductionTest, NoMemberResponds_IsAloneOnlyIfThereIsNone) {
@@ -189,10 +178,9 @@ TEST_F(IntroductionTest, NotKnownForSoLong_RefusesUntilItIs) {
   EXPECT_EQ(introduction_->health_error(), "") << "the DNS may list nodes only once they are ready";
   take_nothing();
   EXPECT_FALSE(introduction_->is_open());
-  Waited waited;
-  wait(waited);
+  const auto waited = wait();
   take({other_});
-  EXPECT_EQ(waited, "") << "a source lists it";
+  EXPECT_EQ(*waited, "") << "a source lists it";
   pass(known_for);
   EXPECT_FALSE(introduction_->is_open());
 }
@@ -253,8 +241,7 @@ TEST_F(IntroductionTest, KnownAgainDuringARound_IsRecordedByTheNextOne) {
   const auto began_at = introduction_->now();
   clock_.set_wall(clock_.wall_now() + known_for);  // the machine was asleep
   introduction_->know(introduction_->now());
-  boost::asio::co_spawn(context_, introduction_->take({.began_at = began_at, .met = {other_}}), rethrow);
-  settle();
+  run(introduction_->take({.began_at = began_at, .met = {other_}}));
   EXPECT_FALSE(introduction_->is_open()) << "that round had the number of the last one";
   take({other_});
   EXPECT_TRUE(introduction_->is_open());
@@ -342,11 +329,10 @@ TEST_F(IntroductionTest, OwnId_IsNotRecorded) {
 }
 
 TEST_F(IntroductionTest, Stopped_EndsTheWaits) {
-  Waited waited;
-  wait(waited);
+  const auto waited = wait();
   introduction_->stop();
   settle();
-  EXPECT_TRUE(waited);
+  EXPECT_TRUE(*waited);
 }
 
 }  // namespace

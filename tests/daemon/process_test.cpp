@@ -1,6 +1,10 @@
-#include "daemon/process/log_limit.h"
-
 #include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "daemon/process/log_limit.h"
+#include "daemon/process/reload.h"
 
 namespace spoor::daemon {
 namespace {
@@ -35,6 +39,31 @@ TEST(LogLimitTest, KeysBeyondTheLimit_CountAsOne) {
   note("one more");
   EXPECT_EQ(lines, 2 * (LogLimit::keys_max + 1));
   EXPECT_EQ(events, 10'000 + LogLimit::keys_max + 1) << "none is lost";
+}
+
+class ReloadedSettingsTest : public testing::Test {
+ protected:
+  Reload reload_{config::Config(),
+                 {{{"log.level"}, [this](const config::Config&) { return ++applied_, is_accepted_; }},
+                  {{"watch.drives"}, [this](const config::Config&) { return ++applied_, true; }}}};
+  bool is_accepted_ = true;
+  int applied_ = 0;
+};
+
+TEST_F(ReloadedSettingsTest, SettingRefused_ReloadHasFailedAndTheOthersAreApplied) {
+  is_accepted_ = false;
+  reload_.apply(config::Config());
+  EXPECT_TRUE(reload_.failed());
+  EXPECT_EQ(applied_, 2);
+  is_accepted_ = true;
+  reload_.apply(config::Config());
+  EXPECT_FALSE(reload_.failed());
+}
+
+TEST_F(ReloadedSettingsTest, InvalidFile_ReloadHasFailedAndNothingIsApplied) {
+  reload_.apply(base::Error(std::make_error_code(std::errc::invalid_argument), "no JSON"));
+  EXPECT_TRUE(reload_.failed());
+  EXPECT_EQ(applied_, 0);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ TEST_F(ReloadTest, MaxBody_IsReloaded) {
 }
 
 TEST_F(ReloadTest, MaxConnections_IsReloaded) {
-  config_["limits"]["max_connections"] = 1;
+  config_["limits"] = {{"max_connections", 1}};
   start();
   Connection first(port());
   ASSERT_EQ(first.send("GET", "/livez").value().status, 200U);
@@ -74,6 +74,9 @@ TEST_F(ReloadTest, DnsNames_AreReloaded) {
   EXPECT_EQ(reload(), "peers.dns, peers.dns_servers");
   EXPECT_NE(daemon_->wait_for("peers.dns: spoor.test:7420: "), "");
   EXPECT_EQ(get("/v1/status")["membership"]["dns"][0]["ok"], false);
+  config_["peers"].erase("dns");
+  EXPECT_EQ(reload(), "peers.dns");
+  EXPECT_TRUE(get("/v1/status")["membership"]["dns"].empty()) << "as at the start, but not as before";
 }
 
 TEST_F(ReloadTest, SettingsUsedByScansOnly_NeedNoRestart) {
@@ -94,6 +97,8 @@ TEST_F(ReloadTest, SettingThatNeedsARestart_IsLoggedAtEachReload) {
   config_["log"]["level"] = "debug";
   EXPECT_EQ(reload(), "log.level");
   EXPECT_EQ(daemon_->wait_for("needs a restart: ", after), "tracker.items");
+  request("POST", "/v1/snapshot");
+  EXPECT_FALSE(daemon_->wait_for("saved snapshot").empty()) << "the level took effect";
 }
 
 TEST_F(ReloadTest, InvalidConfiguration_ChangesNothing) {

@@ -3,14 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include <boost/asio/co_spawn.hpp>
 #include <cerrno>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "daemon/process/task.h"
 #include "tests/daemon/stepped_node.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/lent_transport.h"
@@ -63,15 +61,7 @@ class RetirementTest : public SteppedNode {
     make();
   }
 
-  base::Result<Retirement::Done> retire() {
-    std::optional<base::Result<Retirement::Done>> result;
-    boost::asio::co_spawn(context_, retirement_->retire(), [&](const std::exception_ptr& failure, auto done) {
-      rethrow(failure);
-      result = std::move(done);
-    });
-    settle();
-    return *result;
-  }
+  base::Result<Retirement::Done> retire() { return **run(retirement_->retire()); }
 
   std::string error_of(const base::Result<Retirement::Done>& done) {
     return done ? "it has retired" : done.error().message;

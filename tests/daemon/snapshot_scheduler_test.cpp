@@ -122,21 +122,5 @@ TEST_F(SnapshotSchedulerTest, LongJournal_DrivesFail_DoesNotHastenTheRetry) {
   EXPECT_EQ(generation(), before + 1);
 }
 
-// A race: the pool's thread may give up the last work of the context when the save has ended, which stops the
-// context. More threads than processors make it likely.
-TEST_F(SnapshotSchedulerTest, SaveFirst_LeavesAContextThatRuns) {
-  std::vector<std::jthread> others;
-  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i) {
-    others.emplace_back([](const std::stop_token& stop) {
-      while (!stop.stop_requested()) std::this_thread::yield();
-    });
-  }
-  for (int i = 0; i < 5'000; ++i) {
-    snapshot_scheduler_.save_first();
-    boost::asio::post(pool_, boost::asio::use_future([] {})).get();  // its thread is done with the save
-    ASSERT_FALSE(context_.stopped()) << "save " << i;
-  }
-}
-
 }  // namespace
 }  // namespace spoor::daemon

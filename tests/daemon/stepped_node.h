@@ -4,17 +4,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "daemon/durability/snapshot_scheduler.h"
+#include "daemon/process/task.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/manual_timers.h"
 #include "tests/fakes/memory_file_system.h"
@@ -57,6 +60,27 @@ class SteppedNode : public ::testing::Test {
     settle();
   }
 
+  // Its result, once it is done.
+  template <class T>
+  std::shared_ptr<std::optional<T>> begin(boost::asio::awaitable<T> task) {
+    const auto result = std::make_shared<std::optional<T>>();
+    boost::asio::co_spawn(context_, std::move(task), [result](const std::exception_ptr& failure, T done) {
+      rethrow(failure);
+      *result = std::move(done);
+    });
+    return result;
+  }
+  template <class T>
+  std::shared_ptr<std::optional<T>> run(boost::asio::awaitable<T> task) {
+    const auto result = begin(std::move(task));
+    settle();
+    return result;
+  }
+  void run(boost::asio::awaitable<void> task) {
+    boost::asio::co_spawn(context_, std::move(task), rethrow);
+    settle();
+  }
+
   tracker::JournalPosition mark(const std::string& path) {
     const tracker::Mark mark{path, tracker::MarkKind::dir};
     return persistence_->tracker().mark({&mark, 1}).position;
@@ -87,7 +111,7 @@ class SteppedNode : public ::testing::Test {
 class SavingNode : public SteppedNode {
  protected:
   void start() {
-    snapshot_scheduler_.save_first();
+    run(snapshot_scheduler_.save());
     snapshot_scheduler_.start();
     settle();
   }

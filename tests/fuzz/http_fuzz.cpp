@@ -142,7 +142,7 @@ class Node {
     asio::local::connect_pair(client, server);
     client.non_blocking(true);
     const Caller caller{.is_trusted = !is_stranger};
-    auto place = std::make_unique<HttpPlace>(totals_->places, caller, server.native_handle());
+    auto place = std::make_unique<HttpPlace>(sessions_->places, caller, server.native_handle());
     auto session = std::make_shared<HttpSession>(sessions_, std::move(place),
                                                  HttpSession::Socket(std::move(server)), caller, nullptr);
     bool is_over = false;
@@ -175,7 +175,7 @@ class Node {
         answers.pop_back();  // whether to go on is asked only where nothing came
     }
     session.reset();
-    const HttpPlaces& places = *totals_->places;
+    const HttpPlaces& places = sessions_->places;
     require(places.open() == 0 && places.body_bytes() == 0 && totals_->answer_bytes == 0,
             "what was held is given back");
     return answers;
