@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "base/clock.h"
@@ -138,15 +137,6 @@ bool reload_etcd_secrets(Node& node, const std::optional<config::Etcd>& etcd, ba
   return false;
 }
 
-// The last-known members of the DNS names stay, unless the names have changed.
-void reload_peers(PeerWatch& peers, const config::Config::Peers& before, const config::Config::Peers& fresh) {
-  peers.set_peers(fresh.static_endpoints);
-  const auto dns = [](const config::Config::Peers& of) {
-    return std::tie(of.dns, of.dns_servers, of.dns_tls);
-  };
-  if (dns(fresh) != dns(before)) peers.set_dns(dns_members(fresh));
-}
-
 // What a reload applies. All references must outlive the result.
 std::vector<Reloadable> reloadable(const config::Config& started, HttpServer& server, Node& node,
                                    const base::Clock& clock) {
@@ -159,13 +149,8 @@ std::vector<Reloadable> reloadable(const config::Config& started, HttpServer& se
     config::set_log_level(fresh.log.level);
     return true;
   };
-  const auto set_peers = [&node, before = started.peers](const Config& fresh) mutable {
-    reload_peers(node.peers(), before, fresh.peers);
-    auto etcd = std::move(before.etcd);  // needs a restart
-    before = fresh.peers;
-    before.etcd = std::move(etcd);
-    node.gather().set_members(dns_members(before, before.timeout), config::members_digest(before));
-    node.introduction().set_known_for(config::known_for(before));
+  const auto set_peers = [&node](const Config& fresh) {
+    node.set_peers(fresh.peers);
     return true;
   };
   const auto set_watched = [&node](const Config& fresh) {

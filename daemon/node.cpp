@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <tuple>
 #include <utility>
 
 #include "config/derived.h"
@@ -57,10 +58,29 @@ std::optional<base::DiskSpace> fullest_drive(const std::optional<tracker::SavedS
 
 }  // namespace
 
+ClusterMembers cluster_members(const PeerWatch& peers, const EtcdMembership* etcd) {
+  ClusterMembers members;
+  members.endpoints = peers.endpoints();
+  members.credentials = peers.credentials();
+  for (const PeerState& peer : peers.states()) {
+    members.names.push_back(peer.name);
+    if (peer.is_self) members.own_urls.insert(peer.url);
+  }
+  for (const DnsState& dns : peers.dns_states()) {
+    if (!dns.error.empty())
+      members.unknown_sources.push_back(fmt::format("dns {}: {}", dns.source, dns.error));
+  }
+  if (!peers.is_dns_read()) members.unknown_sources.emplace_back("dns: no lookup has completed yet");
+  if (etcd != nullptr && !etcd->status().ok)
+    members.unknown_sources.push_back("etcd: " + etcd->status().error);
+  return members;
+}
+
 Node::Node(asio::io_context& context, HttpServer& server, const config::Config& config,
            const std::string& version, tracker::Persistence& persistence, NodeSecrets secrets,
            const base::Clock& clock)
     : server_(server),
+      configured_peers_(config.peers),
       persistence_(persistence),
       identity_{config.node.cluster, config.node.name},
       run_(draw_run()),
@@ -93,7 +113,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                {.cluster = {.own = {identity_.node, identity_.cluster,
                                     persistence.tracker().state().instance.to_string(), version},
                             .timeout = std::min(config.peers.timeout, members_timeout_max)},
-                .members = [this] { return members(); },
+                .members = [this] { return cluster_members(peers_, etcd_.get()); },
                 .copies = config::copy_rules(config),
                 .fullest_drive = [this] { return fullest_drive(snapshot_scheduler_.last()); }}),
       retirement_(
@@ -181,21 +201,18 @@ void Node::stop() {
   snapshot_scheduler_.stop();
 }
 
-ClusterMembers Node::members() const {
-  ClusterMembers members;
-  members.endpoints = peers_.endpoints();
-  members.credentials = peers_.credentials();
-  for (const PeerState& peer : peers_.states()) {
-    members.names.push_back(peer.name);
-    if (peer.is_self) members.own_urls.insert(peer.url);
-  }
-  for (const DnsState& dns : peers_.dns_states()) {
-    if (!dns.error.empty())
-      members.unknown_sources.push_back(fmt::format("dns {}: {}", dns.source, dns.error));
-  }
-  if (!peers_.is_dns_read()) members.unknown_sources.emplace_back("dns: no lookup has completed yet");
-  if (etcd_ && !etcd_->status().ok) members.unknown_sources.push_back("etcd: " + etcd_->status().error);
-  return members;
+// The last-known members of the DNS names stay, unless the names have changed.
+void Node::set_peers(const config::Config::Peers& fresh) {
+  const auto dns = [](const config::Config::Peers& of) {
+    return std::tie(of.dns, of.dns_servers, of.dns_tls);
+  };
+  peers_.set_peers(fresh.static_endpoints);
+  if (dns(fresh) != dns(configured_peers_)) peers_.set_dns(dns_members(fresh));
+  auto etcd = std::move(configured_peers_.etcd);  // needs a restart
+  configured_peers_ = fresh;
+  configured_peers_.etcd = std::move(etcd);
+  gather_.set_members(dns_members(fresh, fresh.timeout), config::members_digest(configured_peers_));
+  introduction_.set_known_for(config::known_for(configured_peers_));
 }
 
 std::string Node::status_line(bool is_reload_failed) const {

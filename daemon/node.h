@@ -41,6 +41,9 @@ struct NodeSecrets {
   std::optional<EtcdMembership::Secrets> etcd;  // none: `peers.etcd` is not set
 };
 
+// The members of the cluster as they are known now, for its totals. `etcd` is null if it is not configured.
+ClusterMembers cluster_members(const PeerWatch& peers, const EtcdMembership* etcd);
+
 // The parts of a running daemon, in the order in which they depend on each other. Lives on the thread of
 // `context`; all references must outlive it.
 class Node {
@@ -66,18 +69,19 @@ class Node {
   // The line that a service manager shows; `is_reload_failed`: the changed configuration has errors.
   std::string status_line(bool is_reload_failed) const;
 
+  // After a reload: all of `peers` but the credentials and `peers.etcd`.
+  void set_peers(const config::Config::Peers& fresh);
+
   Api& api() { return api_; }
   PeerWatch& peers() { return peers_; }
   EtcdMembership* etcd() { return etcd_.get(); }
   WatchedDrives& watched_drives() { return watched_; }
-  ScanGather& gather() { return gather_; }
   Introduction& introduction() { return introduction_; }
   boost::asio::thread_pool& pool() { return pool_; }
 
  private:
-  ClusterMembers members() const;
-
   HttpServer& server_;
+  config::Config::Peers configured_peers_;
   tracker::Persistence& persistence_;
   const tracker::NodeIdentity identity_;
   const std::uint64_t run_;  // drawn at this start

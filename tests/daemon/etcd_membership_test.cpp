@@ -188,6 +188,19 @@ TEST_F(EtcdMembershipTest, Stopped_IsNotAliveButStaysAMember) {
   EXPECT_EQ(etcd_.asked.size(), asked);
 }
 
+// Until etcd confirms it: others would expect it otherwise.
+TEST_F(EtcdMembershipTest, Retired_IsRemovedFromTheMembers) {
+  start();
+  cut_off();
+  membership_->retire();
+  settle();
+  EXPECT_TRUE(etcd_.keys.contains(members + self));
+  reconnect();
+  pass(ttl / 3);
+  EXPECT_FALSE(etcd_.keys.contains(members + self));
+  EXPECT_THAT(timers_.waiting(), IsEmpty()) << "it has ended";
+}
+
 TEST_F(EtcdMembershipTest, StopWhileEtcdUnreachable_SendsNoMoreRequests) {
   start();
   cut_off();

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/node.h"
 #include "tests/daemon/stepped_node.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/lent_transport.h"
@@ -222,6 +223,7 @@ TEST_F(PeerWatchTest, DnsFails_LastKnownMembersStayAndTheErrorIsReported) {
   pass(seconds(30));
   EXPECT_THAT(states(), ElementsAre("http://a:7420 up", "http://b:7420 up", "http://c:7420 up"));
   EXPECT_THAT(dns(), ElementsAre("x:7420 1 no answer in time"));
+  EXPECT_THAT(cluster_members(watch_, nullptr).unknown_sources, ElementsAre("dns x:7420: no answer in time"));
   EXPECT_EQ(asked("c"), 2U);
   EXPECT_THAT(timers_.waiting(), ElementsAre(milliseconds(500))) << "as for a peer that is down";
   source->set("x:7420", {});
