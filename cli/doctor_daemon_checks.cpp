@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/data_dir.h"
 #include "base/printable.h"
 #include "cli/doctor_checks.h"
 #include "cli/format.h"
@@ -63,7 +64,9 @@ void check_damage(const Facts& facts, Findings& findings) {
   const Answer& scans = facts.daemon.scans;
   if (scans.status != server_failed) return findings.not_checked(scans.error);
   for (const auto& [user, names] : files_of_others(facts)) {
-    const auto is_database = [](const std::string& name) { return name.starts_with("scan.db"); };
+    const auto is_database = [](const std::string& name) {
+      return name.starts_with(base::data_dir::scan_database);
+    };
     if (std::ranges::any_of(names, is_database))
       return findings.not_checked("another user owns scan.db: see permissions");
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/data_dir.h"
 #include "cli/options.h"
 #include "cli/setup/node_files.h"
 #include "config/config.h"
@@ -19,7 +20,7 @@ namespace spoor::cli {
 
 // In node.data_dir. The daemon writes it at each start: its owner is the user of the daemon, unless all of
 // node.data_dir was given to root.
-inline constexpr const char* instance_file = "instance.json";
+inline constexpr const char* instance_file = base::data_dir::instance;
 
 struct FileFacts {
   int error = 0;  // of stat(2); if not 0, the rest is not known

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/data_dir.h"
 #include "base/file_system.h"
 #include "cli/commands.h"
 #include "cli/format.h"
@@ -64,7 +65,7 @@ base::Result<> write_usage_file(const config::Config& config, scanner::UsageData
   json.update(scanner::usage_json(usage->value_or(scanner::Usage())));
   base::PosixFileSystem files;
   return base::replace_file_unsynced(
-      files, config.node.data_dir / "usage.json",
+      files, config.node.data_dir / base::data_dir::usage,
       json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
 }
 

@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/data_dir.h"
 #include "base/printable.h"
 #include "base/standard_streams.h"
 #include "cli/daemon_client.h"
@@ -85,7 +86,7 @@ base::Result<std::optional<scanner::ScanInput>> ScanWalk::find_unfinished() {
 
 base::Result<scanner::ScanReport> ScanWalk::run(const scanner::ScanInput& input) {
   std::error_code failure;  // of 1.0.0, which kept there what a killed scan had read
-  std::filesystem::remove_all(config_.node.data_dir / "unfinished", failure);
+  std::filesystem::remove_all(config_.node.data_dir / base::data_dir::unfinished_of_1_0_0, failure);
   const StopOnSignal stop;
   const RaisedDescriptorLimit descriptors;
   options_.open_directories_max = descriptors.directories_max();

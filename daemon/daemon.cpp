@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/data_dir.h"
 #include "base/file_system.h"
 #include "config/derived.h"
 #include "config/logging.h"
@@ -41,7 +42,7 @@ base::Result<base::FileLock> lock_data_dir(const std::filesystem::path& data_dir
   if (const auto created = files.create_directory(folder); !created) {
     return base::wrap("node.data_dir", created.error());
   }
-  auto lock = base::FileLock::try_acquire(data_dir / "spoord.lock");
+  auto lock = base::FileLock::try_acquire(data_dir / base::data_dir::spoord_lock);
   if (!lock) return lock.error();
   std::optional<base::FileLock> held = *std::move(lock);
   if (!held) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "base/data_dir.h"
 #include "base/number.h"
 #include "scanner/errors.h"
 #include "scanner/feed/change_feed.h"
@@ -380,7 +381,7 @@ base::Result<ScanReport> attempt(UsageDatabase& database, ScanOptions& options, 
 }  // namespace
 
 base::Result<base::FileLock> lock_scan(const std::filesystem::path& data_dir) {
-  const std::filesystem::path file = data_dir / "scan.lock";
+  const std::filesystem::path file = data_dir / base::data_dir::scan_lock;
   auto lock = base::FileLock::try_acquire(file);
   if (!lock) return base::wrap("cannot start a scan", lock.error());
   if (!lock->has_value()) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/data_dir.h"
 #include "base/stop_signals.h"
 #include "base/version.h"
 #include "config/derived.h"
@@ -47,7 +48,7 @@ void serve(watch::Watcher& watcher, const base::StopSignals& signals) {
 
 base::Result<> watch_drives(const config::Config& config) {
   if (const auto daemon = config::own_endpoint(config); !daemon) return daemon.error();
-  const auto lock = config::lock_data_dir(program, config.node.data_dir / "watch.lock");
+  const auto lock = config::lock_data_dir(program, config.node.data_dir / base::data_dir::watch_lock);
   if (!lock) return lock.error();
   const base::StopSignals signals;
   const base::SystemClock clock;

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "base/data_dir.h"
 #include "scanner/errors.h"
 #include "scanner/store/checksum_vfs.h"
 #include "scanner/store/database_files.h"
@@ -73,7 +74,7 @@ void write_progress(SQLite::Database& database, const Consumer& consumer) {
 Consumers::Consumers(std::unique_ptr<SQLite::Database> database) : database_(std::move(database)) {}
 
 base::Result<Consumers> Consumers::open(const std::filesystem::path& data_dir) {
-  const std::filesystem::path file = data_dir / "consumers.db";
+  const std::filesystem::path file = data_dir / base::data_dir::consumers;
   const auto noted = noted_damage(file);
   if (!noted) return noted.error();
   if (!*noted) {

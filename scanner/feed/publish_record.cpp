@@ -5,6 +5,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "base/data_dir.h"
 #include "base/printable.h"
 
 namespace spoor::scanner {
@@ -15,7 +16,9 @@ using nlohmann::json;
 constexpr std::uint64_t record_bytes_max = 1U << 20U;
 constexpr int version = 1;
 
-std::filesystem::path record_file(const std::filesystem::path& data_dir) { return data_dir / "publish.json"; }
+std::filesystem::path record_file(const std::filesystem::path& data_dir) {
+  return data_dir / base::data_dir::publish_record;
+}
 
 std::int64_t nanoseconds(base::WallTime time) { return time.time_since_epoch().count(); }
 
@@ -88,7 +91,7 @@ base::Result<> write_publish_record(base::FileSystem& files, const std::filesyst
 }
 
 std::filesystem::path publish_lock_file(const std::filesystem::path& data_dir) {
-  return data_dir / "publish.lock";
+  return data_dir / base::data_dir::publish_lock;
 }
 
 }  // namespace spoor::scanner

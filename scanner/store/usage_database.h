@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/data_dir.h"
 #include "base/error.h"
 #include "scanner/store/change_log.h"
 #include "scanner/store/directory_row.h"
@@ -53,7 +54,9 @@ class ScanTransaction;
 // database_damaged, which also writes scan.db.damaged for the next scan (database_files.h).
 class UsageDatabase {
  public:
-  static std::filesystem::path file_in(const std::filesystem::path& data_dir) { return data_dir / "scan.db"; }
+  static std::filesystem::path file_in(const std::filesystem::path& data_dir) {
+    return data_dir / base::data_dir::scan_database;
+  }
 
   // Creates the file if it does not exist; its directory must exist. Errc::database_damaged if any process
   // found damage before, or for a database of an older Spoor: call begin_rebuild().

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/data_dir.h"
 #include "base/printable.h"
 #include "tracker/cycles/ids.h"
 #include "tracker/errors.h"
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t registry_bytes_max = 16U << 20U;
 
-fs::path registry_file(const fs::path& data_dir) { return data_dir / "drives.json"; }
+fs::path registry_file(const fs::path& data_dir) { return data_dir / base::data_dir::drives; }
 fs::path identity_file(const fs::path& drive) { return drive / drive_identity_file; }
 
 // Paths are bytes, JSON is UTF-8: each byte is encoded as the code point of the same number.

@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/data_dir.h"
 #include "tracker/errors.h"
 
 namespace spoor::tracker {
@@ -15,7 +16,7 @@ constexpr std::uint64_t record_bytes_max = 2U << 20U;            // the rules ma
 constexpr std::uint64_t known_ms_max = std::uint64_t{1} << 43U;  // the year 2248
 
 std::filesystem::path record_file(const std::filesystem::path& data_dir) {
-  return data_dir / "instance.json";
+  return data_dir / base::data_dir::instance;
 }
 
 // In the order of the enumerations.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/data_dir.h"
 #include "base/number.h"
 #include "tracker/errors.h"
 
@@ -23,7 +24,7 @@ constexpr std::uint64_t ahead_bytes_max = std::uint64_t{256} << 10U;
 constexpr std::string_view suffix = ".log";
 constexpr std::size_t start_digits = 20;
 
-fs::path journal_directory(const fs::path& data_dir) { return data_dir / "journal"; }
+fs::path journal_directory(const fs::path& data_dir) { return data_dir / base::data_dir::journal; }
 
 // `START-INSTANCE.log`: an instance never overwrites the files of another one.
 std::string file_name_of(JournalPosition start, const InstanceId& instance) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/data_dir.h"
 #include "base/error.h"
 #include "base/file_system.h"
 #include "tracker/storage/journal_segment.h"
@@ -93,7 +94,7 @@ class Journal {
   base::Result<> begin_locked(const SegmentHeader& header);
   base::Result<> fail(base::Error error);
   std::string keep_or_remove(const std::string& file_name);
-  std::filesystem::path directory() const { return data_dir_ / "journal"; }
+  std::filesystem::path directory() const { return data_dir_ / base::data_dir::journal; }
 
   base::FileSystem& files_;
   const std::filesystem::path data_dir_;
