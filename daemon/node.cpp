@@ -109,7 +109,8 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                       },
                       [this](std::vector<base::Endpoint> members) { peers_.set_members(std::move(members)); })
                 : nullptr),
-      reports_(scanner::UsageDatabase::file_in(config.node.data_dir), reporting_, clock, timers_,
+      scan_waits_(scanner::UsageDatabase::file_in(config.node.data_dir), reporting_, clock, timers_),
+      reports_(scanner::UsageDatabase::file_in(config.node.data_dir), reporting_, clock, scan_waits_,
                {.cluster = {.own = {identity_.node, identity_.cluster,
                                     persistence.tracker().state().instance.to_string(), version},
                             .timeout = std::min(config.peers.timeout, members_timeout_max)},
@@ -157,7 +158,8 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
            .dns = dns_members(config.peers, config.peers.timeout),
            .members_digest = config::members_digest(config.peers)},
           [this](const HttpRequest& request) { return routes_.cycle(request); }, peers_, etcd_.get(), clock),
-      api_(context, identity_.node, {intake_, routes_, reports_, gather_}, std::move(secrets.access), clock) {
+      api_(context, identity_.node, {intake_, routes_, reports_, scan_waits_, gather_},
+           std::move(secrets.access), clock) {
 }
 
 asio::awaitable<void> Node::start() {
@@ -194,7 +196,7 @@ void Node::stop() {
   peers_.stop();
   introduction_.stop();
   retirement_.stop();
-  reports_.stop();
+  scan_waits_.stop();
   gather_.stop();
   watched_.stop();
   if (etcd_) etcd_->stop();

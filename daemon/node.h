@@ -17,6 +17,7 @@
 #include "daemon/api/node_routes.h"
 #include "daemon/api/reports.h"
 #include "daemon/api/scan_gather.h"
+#include "daemon/api/scan_waits.h"
 #include "daemon/durability/group_commit.h"
 #include "daemon/durability/snapshot_scheduler.h"
 #include "daemon/http/http_server.h"
@@ -98,6 +99,7 @@ class Node {
   Introduction introduction_;
   PeerWatch peers_;
   const std::unique_ptr<EtcdMembership> etcd_;  // null: not configured
+  ScanWaits scan_waits_;
   Reports reports_;
   Retirement retirement_;
   ScanWatch scans_;

@@ -9,9 +9,7 @@
 
 #include "base/printable.h"
 #include "daemon/api/api_message.h"
-#include "daemon/api/mark_request.h"
 #include "daemon/api/page.h"
-#include "daemon/api/s3_events.h"
 #include "daemon/http/http_places.h"
 #include "daemon/process/task.h"
 
@@ -46,7 +44,16 @@ HttpResponse options_of(std::string methods) {
   return response;
 }
 
-boost::asio::awaitable<HttpResponse> at_once(HttpResponse response) { co_return response; }
+template <class Function>
+struct ServiceOf;
+template <class Result, class Service, class... Arguments>
+struct ServiceOf<Result (Service::*)(Arguments...)> {
+  using Type = Service;
+};
+template <class Result, class Service, class... Arguments>
+struct ServiceOf<Result (Service::*)(Arguments...) const> {
+  using Type = Service;
+};
 
 }  // namespace
 
@@ -59,85 +66,62 @@ struct Api::Route {
   boost::asio::awaitable<HttpResponse> (*respond)(Api&, const HttpRequest&);
 };
 
+// Calls the function of its service with the request, the caller, or both.
+template <auto function>
+boost::asio::awaitable<HttpResponse> Api::to(Api& api, const HttpRequest& request) {
+  using Function = decltype(function);
+  auto& service = std::get<typename ServiceOf<Function>::Type&>(api.services_);
+  using Service = decltype(service);
+  if constexpr (std::is_invocable_v<Function, Service, const HttpRequest&, std::string>) {
+    return (service.*function)(request, api.caller_of(request));
+  } else if constexpr (std::is_invocable_r_v<HttpResponse, Function, Service, const HttpRequest&>) {
+    return at_once((service.*function)(request));
+  } else if constexpr (std::is_invocable_v<Function, Service, const HttpRequest&>) {
+    return (service.*function)(request);
+  } else if constexpr (std::is_invocable_v<Function, Service, std::string>) {
+    return (service.*function)(api.caller_of(request));
+  } else {
+    return (service.*function)();
+  }
+}
+
 std::span<const Api::Route> Api::routes() {
+  static constexpr auto sends_file = [](Api&, const HttpRequest& request) {
+    return at_once(page_response(request));
+  };
+  static constexpr auto is_alive = [](Api&, const HttpRequest&) {
+    return at_once(json_response({{"status", "ok"}}));
+  };
   static constexpr Route table[] = {
       {"/v1/marks", "POST", marking, Body::needed, Thread::serving,
        [](Api& api, const HttpRequest& request) { return api.mark(request, read_mark_request); }},
       {"/v1/events/s3", "POST", marking, Body::needed, Thread::serving,
        [](Api& api, const HttpRequest& request) { return api.mark(request, read_s3_events); }},
-      {"/v1/dirty", "GET", watching, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) { return at_once(api.services_.node.dirty(request)); }},
-      {"/v1/status", "GET", watching, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return api.services_.node.status(); }},
-      {"/v1/peer/cycle", "POST", gathering, Body::needed, Thread::main,
-       [](Api& api, const HttpRequest& request) { return api.services_.node.cycle(request); }},
-      {"/v1/peer/unread", "POST", gathering, Body::needed, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.reports.unread(request, api.caller_of(request));
-       }},
-      {"/v1/peer/adopt", "POST", gathering, Body::needed, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.node.adopt(request, api.caller_of(request));
-       }},
-      {"/v1/gather", "POST", administering, Body::needed, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.gather.gather(request, api.caller_of(request));
-       }},
-      {"/v1/members", "GET", watching, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.gather.list_members(request, api.caller_of(request));
-       }},
-      {"/v1/retire", "POST", administering, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) { return api.services_.node.retire(request); }},
-      {"/v1/snapshot", "POST", administering, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.node.save_snapshot(api.caller_of(request));
-       }},
-      {"/v1/drives", "GET", reading, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return api.services_.node.drives(); }},
-      {"/v1/drives/accept", "POST", administering, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.node.accept_drive(request, api.caller_of(request));
-       }},
-      {"/v1/drives/stamp", "POST", administering, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.node.stamp_drive(request, api.caller_of(request));
-       }},
-      {"/v1/watch", "POST", administering, Body::needed, Thread::main,
-       [](Api& api, const HttpRequest& request) { return at_once(api.services_.node.watch(request)); }},
-      {"/v1/watch/sync", "POST", administering, Body::needed, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.node.sync_watch(request, api.caller_of(request));
-       }},
-      {"/v1/usage", "GET", watching, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.reports.usage(request, api.caller_of(request));
-       }},
-      {"/v1/usage/history", "GET", reading, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.reports.history(request, api.caller_of(request));
-       }},
-      {"/v1/scans", "GET", reading, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.reports.scans(request, api.caller_of(request));
-       }},
-      {"/v1/scans", "POST", administering, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.reports.start_scan(request, api.caller_of(request));
-       }},
-      {"/v1/changes", "GET", reading, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.reports.changes(request, api.caller_of(request));
-       }},
+      {"/v1/dirty", "GET", watching, Body::none, Thread::main, to<&NodeRoutes::dirty>},
+      {"/v1/status", "GET", watching, Body::none, Thread::main, to<&NodeRoutes::status>},
+      {"/v1/peer/cycle", "POST", gathering, Body::needed, Thread::main, to<&NodeRoutes::cycle>},
+      {"/v1/peer/unread", "POST", gathering, Body::needed, Thread::main, to<&Reports::unread>},
+      {"/v1/peer/adopt", "POST", gathering, Body::needed, Thread::main, to<&NodeRoutes::adopt>},
+      {"/v1/gather", "POST", administering, Body::needed, Thread::main, to<&ScanGather::gather>},
+      {"/v1/members", "GET", watching, Body::none, Thread::main, to<&ScanGather::list_members>},
+      {"/v1/retire", "POST", administering, Body::none, Thread::main, to<&NodeRoutes::retire>},
+      {"/v1/snapshot", "POST", administering, Body::none, Thread::main, to<&NodeRoutes::save_snapshot>},
+      {"/v1/drives", "GET", reading, Body::none, Thread::main, to<&NodeRoutes::drives>},
+      {"/v1/drives/accept", "POST", administering, Body::none, Thread::main, to<&NodeRoutes::accept_drive>},
+      {"/v1/drives/stamp", "POST", administering, Body::none, Thread::main, to<&NodeRoutes::stamp_drive>},
+      {"/v1/watch", "POST", administering, Body::needed, Thread::main, to<&NodeRoutes::watch>},
+      {"/v1/watch/sync", "POST", administering, Body::needed, Thread::main, to<&NodeRoutes::sync_watch>},
+      {"/v1/usage", "GET", watching, Body::none, Thread::main, to<&Reports::usage>},
+      {"/v1/usage/history", "GET", reading, Body::none, Thread::main, to<&Reports::history>},
+      {"/v1/scans", "GET", reading, Body::none, Thread::main, to<&Reports::scans>},
+      {"/v1/scans", "POST", administering, Body::none, Thread::main, to<&ScanWaits::start_scan>},
+      {"/v1/changes", "GET", reading, Body::none, Thread::main, to<&Reports::changes>},
       {"/v1", "GET", all_roles, Body::none, Thread::serving,
        [](Api&, const HttpRequest&) { return at_once(list_routes()); }},
-      {"/openapi.yaml", "GET", all_callers, Body::none, Thread::serving,
-       [](Api&, const HttpRequest& request) { return at_once(page_response(request)); }},
+      {"/openapi.yaml", "GET", all_callers, Body::none, Thread::serving, sends_file},
       // For browsers.
-      {"/", "GET", all_callers, Body::none, Thread::serving,
-       [](Api&, const HttpRequest& request) { return at_once(page_response(request)); }},
-      {"/page/{name}", "GET", all_callers, Body::none, Thread::serving,
-       [](Api&, const HttpRequest& request) { return at_once(page_response(request)); }},
+      {"/", "GET", all_callers, Body::none, Thread::serving, sends_file},
+      {"/page/{name}", "GET", all_callers, Body::none, Thread::serving, sends_file},
       {"/v1/session", "DELETE", all_callers, Body::none, Thread::serving,
        [](Api& api, const HttpRequest& request) { return at_once(api.sessions_.sign_out(request)); }},
       {"/v1/session", "POST", reading, Body::none, Thread::serving,
@@ -145,16 +129,11 @@ std::span<const Api::Route> Api::routes() {
          return at_once(api.sessions_.sign_in(request, *api.current_access()));
        }},
       // For what monitors the daemon.
-      {"/livez", "GET", all_callers, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return at_once(api.services_.node.alive()); }},
-      {"/healthz", "GET", all_callers, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return at_once(api.services_.node.alive()); }},
+      {"/livez", "GET", all_callers, Body::none, Thread::main, is_alive},
+      {"/healthz", "GET", all_callers, Body::none, Thread::main, is_alive},
       {"/readyz", "GET", all_roles, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return at_once(api.services_.node.ready()); }},
-      {"/metrics", "GET", watching, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.node.metrics(api.caller_of(request));
-       }},
+       [](Api& api, const HttpRequest&) { return at_once(std::get<NodeRoutes&>(api.services_).ready()); }},
+      {"/metrics", "GET", watching, Body::none, Thread::main, to<&NodeRoutes::metrics>},
   };
   return table;
 }
@@ -267,8 +246,9 @@ boost::asio::awaitable<HttpResponse> Api::respond(const Route& route, const Http
 }
 
 boost::asio::awaitable<HttpResponse> Api::mark(const HttpRequest& request, ReadMarks read) {
-  auto taking = services_.marks.take([&request, read](MarkBatch& batch) { return read(request, batch); },
-                                     request.body.size(), current_access()->identity_of(request));
+  auto taking = std::get<MarkIntake&>(services_).take(
+      [&request, read](MarkBatch& batch) { return read(request, batch); }, request.body.size(),
+      current_access()->identity_of(request));
   const auto taken = co_await std::move(taking);
   if (!taken) {
     if (taken.error().status < 500) log_refusal(*current_access(), request, taken.error());
@@ -287,7 +267,7 @@ std::string Api::caller_of(const HttpRequest& request) const {
 void Api::note_refused(const HttpRequest& request) {
   const Route* const route = find_route(request);
   if (route == nullptr || route->allowed != marking || request.method != "POST") return;
-  services_.marks.count_rejected();
+  std::get<MarkIntake&>(services_).count_rejected();
 }
 
 void Api::log_refusal(const Access& access, const HttpRequest& request, const Problem& problem) const {

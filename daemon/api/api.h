@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "daemon/api/node_routes.h"
 #include "daemon/api/reports.h"
 #include "daemon/api/scan_gather.h"
+#include "daemon/api/scan_waits.h"
 #include "daemon/api/sessions.h"
 #include "daemon/http/http_message.h"
 #include "daemon/process/log_limit.h"
@@ -36,12 +38,7 @@ std::uint64_t body_bytes_max_of(std::string_view path);
 class Api {
  public:
   // What the routes lead to.
-  struct Services {
-    MarkIntake& marks;
-    NodeRoutes& node;
-    Reports& reports;
-    ScanGather& gather;
-  };
+  using Services = std::tuple<MarkIntake&, NodeRoutes&, Reports&, ScanWaits&, ScanGather&>;
 
   // `node` is the name of this one.
   Api(boost::asio::io_context& context, std::string node, Services services,
@@ -61,13 +58,15 @@ class Api {
   boost::asio::awaitable<HttpResponse> handle(const HttpRequest& request);
 
   // Why the node is not ready; empty if it is.
-  std::vector<std::string> health_errors() const { return services_.node.health_errors(); }
+  std::vector<std::string> health_errors() const { return std::get<NodeRoutes&>(services_).health_errors(); }
 
  private:
   struct Route;
   using ReadMarks = std::optional<Problem> (*)(const HttpRequest&, MarkBatch&);
 
   friend std::string_view route_of(std::string_view path);
+  template <auto function>
+  static boost::asio::awaitable<HttpResponse> to(Api& api, const HttpRequest& request);
   static std::span<const Route> routes();
   static std::span<const Route> routes_at(std::string_view path);
   static const Route* find_route(const HttpRequest& request);

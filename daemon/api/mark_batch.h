@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "daemon/http/http_message.h"
 #include "tracker/paths/drive_paths.h"
 #include "tracker/paths/namespace_rules.h"
 #include "tracker/paths/path.h"
@@ -96,5 +98,18 @@ class MarkBatch {
   std::vector<tracker::Mark> marks_;  // those handed over together; their strings are used again
   Counts counts_;
 };
+
+// Adds the marks of the body of POST /v1/marks, in each of its forms. One bad path makes the whole request a
+// problem. Uses the body's spare capacity, if there is some.
+std::optional<Problem> read_mark_request(const HttpRequest& request, MarkBatch& batch);
+
+// Adds the marks of the body of POST /v1/events/s3, an S3 event notification as MinIO, Ceph RGW and AWS send
+// it.
+//
+// A record that is no event makes the whole request a problem, which names the record by its index. Every
+// event that may have changed anything is marked, whichever of its details this version knows. No event is a
+// problem for its key: the store has acknowledged the change already, and would repeat the event forever. A
+// `prefix` on a drive of this node is refused.
+std::optional<Problem> read_s3_events(const HttpRequest& request, MarkBatch& batch);
 
 }  // namespace spoor::daemon

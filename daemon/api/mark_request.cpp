@@ -1,5 +1,3 @@
-#include "daemon/api/mark_request.h"
-
 #include <fmt/core.h>
 #include <simdjson.h>
 
@@ -11,6 +9,7 @@
 
 #include "base/printable.h"
 #include "daemon/api/api_message.h"
+#include "daemon/api/mark_batch.h"
 
 namespace spoor::daemon {
 namespace {

@@ -42,8 +42,10 @@ HttpResponse wrong_node(const tracker::NodeIdentity& node, std::string_view clus
                                   node.cluster, base::printable(name), base::printable(cluster))});
 }
 
-HttpResponse too_many(std::string_view what) {
-  return to_response({503, "overloaded", fmt::format("too many {} already, of this client or of all", what)});
+HttpResponse refused_drive(const base::Error& error) {
+  const bool is_unknown = error.code == std::errc::invalid_argument;
+  return to_response(is_unknown ? Problem{404, "not_found", error.message}
+                                : Problem{409, "drive_refused", error.message});
 }
 
 constexpr std::string_view waiting_for_a_save = "requests wait for a save";
@@ -66,11 +68,12 @@ NodeRoutes::NodeRoutes(Parts parts, const base::Clock& clock)
     : parts_(std::move(parts)), clock_(clock), started_at_(clock.steady_now()) {}
 
 HttpResponse NodeRoutes::dirty(const HttpRequest& request) const {
-  if (const auto unknown = unknown_parameter(request, {"path", "since"})) return to_response(*unknown);
+  QueryReader query{request, unknown_parameter(request, {"path", "since"})};
   const auto raw = request.query_value("path");
-  if (!raw) return to_response({400, "invalid_request", "give the path to look up: /v1/dirty?path=a/b"});
+  query.require(raw.has_value(), "give the path to look up: /v1/dirty?path=a/b");
   const auto since = base::parse_number<std::uint64_t>(request.query_value("since").value_or("0"));
-  if (!since) return to_response({400, "invalid_request", "'since' must be a cycle number"});
+  query.require(since.has_value(), "'since' must be a cycle number");
+  if (query.problem) return to_response(*query.problem);
   const auto path = tracker::normalise_path(*raw);
   if (!path) return to_response(path_problem(path.error(), *raw));
 
@@ -92,18 +95,9 @@ HttpResponse NodeRoutes::dirty(const HttpRequest& request) const {
 }
 
 boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& request) {
-  const auto query = peer::parse_cycle_query(request.body);
-  if (!query) {
-    const bool is_json = query.error().code != std::errc::bad_message;
-    const Problem problem{400, is_json ? "invalid_request" : "invalid_json", query.error().message};
-    co_return to_response(problem);
-  }
   const tracker::NodeIdentity& node = parts_.node;
-  if (query->cluster != node.cluster) {
-    co_return to_response({409, "wrong_cluster",
-                           fmt::format("node '{}' belongs to cluster '{}', not to '{}'", node.node,
-                                       node.cluster, base::printable(query->cluster))});
-  }
+  const auto query = read_cycle_query(request, node.node, node.cluster);
+  if (!query) co_return to_response(query.error());
   if (!parts_.persistence.tracker().is_in_reach(query->request.current)) {
     co_return to_response(
         {409, "cycle_out_of_reach",
@@ -245,10 +239,7 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::accept_drive(const HttpRequest&
   const CallerQueue::Place place(saves_, std::move(caller));
   if (!place.is_held()) co_return too_many(waiting_for_a_save);
   const auto done = co_await parts_.snapshot_scheduler.accept_drive(std::filesystem::path(*path));
-  if (!done && done.error().code == std::errc::invalid_argument) {
-    co_return to_response({404, "not_found", done.error().message});
-  }
-  if (!done) co_return to_response({409, "drive_refused", done.error().message});
+  if (!done) co_return refused_drive(done.error());
   spdlog::warn("the drive at {} was accepted: it is the one from now on", base::printable(*path));
   co_return last_drives();
 }
@@ -274,10 +265,7 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::stamp_drive(const HttpRequest& 
   tracker::DriveStamp stamps{std::string(*stamp), std::string(before)};
   auto stamping = parts_.snapshot_scheduler.stamp_drive(std::filesystem::path(*path), std::move(stamps));
   const base::Result<> done = co_await std::move(stamping);
-  if (done) co_return json_response(json::object());
-  const bool is_unknown = done.error().code == std::errc::invalid_argument;
-  co_return to_response(is_unknown ? Problem{404, "not_found", done.error().message}
-                                   : Problem{409, "drive_refused", done.error().message});
+  co_return done ? json_response(json::object()) : refused_drive(done.error());
 }
 
 HttpResponse NodeRoutes::watch(const HttpRequest& request) {
@@ -339,8 +327,6 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::metrics(std::string caller) {
   auto response = co_await parts_.metrics.scrape(std::move(status));
   co_return response;
 }
-
-HttpResponse NodeRoutes::alive() const { return json_response({{"status", "ok"}}); }
 
 HttpResponse NodeRoutes::ready() const {
   const std::vector<std::string> reasons = health_errors();

@@ -27,7 +27,7 @@ namespace spoor::daemon {
 // What this node holds and how it is: its tracker (GET /v1/dirty, POST /v1/peer/cycle, /v1/peer/adopt and
 // /v1/retire), its drives
 // (POST /v1/snapshot, GET /v1/drives, POST /v1/drives/accept and /v1/drives/stamp, POST /v1/watch and
-// /v1/watch/sync) and its state (GET /v1/status, /metrics, /livez, /healthz and /readyz).
+// /v1/watch/sync) and its state (GET /v1/status, /metrics and /readyz).
 //
 // Runs on the main thread; merges the marks for peers on `answers`, while marks are made. All references
 // must outlive it.
@@ -70,7 +70,6 @@ class NodeRoutes {
 
   boost::asio::awaitable<HttpResponse> status();
   boost::asio::awaitable<HttpResponse> metrics(std::string caller);
-  HttpResponse alive() const;
   HttpResponse ready() const;
 
   // Why the node is not ready; empty if it is.

@@ -1,5 +1,3 @@
-#include "daemon/api/s3_events.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 
 #include "base/printable.h"
 #include "daemon/api/api_message.h"
+#include "daemon/api/mark_batch.h"
 #include "daemon/api/s3_notification.h"
 #include "tracker/paths/drive_paths.h"
 #include "tracker/paths/path.h"

@@ -26,10 +26,6 @@ constexpr int round_timeouts = 6;     // the time limit of all peers together, i
 // Of the filters, of the responses that are being read, and so of the response to the scan.
 constexpr std::uint64_t marks_bytes_max = std::uint64_t{512} << 20U;
 
-HttpResponse too_many(std::string_view what) {
-  return to_response({503, "overloaded", fmt::format("too many {} already, of this client or of all", what)});
-}
-
 HttpResponse stopping() { return to_response({503, "overloaded", "this daemon is stopping"}); }
 
 }  // namespace
@@ -98,13 +94,13 @@ asio::awaitable<HttpResponse> ScanGather::list_members(const HttpRequest& reques
   if (const auto unknown = unknown_parameter(request, {})) co_return to_response(*unknown);
   const CallerQueue::Place place(listers_, std::move(caller));
   if (!place.is_held()) co_return too_many("requests for the members wait");
-  std::function<HttpResponse()> listing = [this, from = sources()] { return list_members(from); };
+  std::function<HttpResponse()> listing = [this, from = sources()] { return members_response(from); };
   auto response = co_await run_on(listing_, std::move(listing));
   co_return response;
 }
 
 // On `listing_`. A member has a name once it has responded to this daemon, or where its source has one.
-HttpResponse ScanGather::list_members(const Sources& sources) const {
+HttpResponse ScanGather::members_response(const Sources& sources) const {
   if (stop_.stop_requested()) return stopping();
   json members = json::array();
   const auto add = [&](std::string_view node, std::string_view url, std::string_view source,
@@ -139,14 +135,14 @@ asio::awaitable<HttpResponse> ScanGather::gather(const HttpRequest& request, std
   const CallerQueue::Place place(callers_, std::move(caller));
   if (!place.is_held()) co_return too_many("scans gather");
   std::function<HttpResponse()> gathering = [this, &request, from = sources()] {
-    return gather(request.body, from);
+    return gather_from(from, request.body);
   };
   auto response = co_await run_on(gathering_, std::move(gathering));
   co_return response;
 }
 
 // On `gathering_`.
-HttpResponse ScanGather::gather(const std::string& body, const Sources& sources) {
+HttpResponse ScanGather::gather_from(const Sources& sources, const std::string& body) {
   if (stop_.stop_requested()) return stopping();
   auto query = peer::decode_gather_query(body);
   if (!query) return to_response({400, "invalid_request", query.error().message});

@@ -73,8 +73,8 @@ class ScanGather {
   };
 
   Sources sources() const;
-  HttpResponse list_members(const Sources& sources) const;
-  HttpResponse gather(const std::string& body, const Sources& sources);
+  HttpResponse members_response(const Sources& sources) const;
+  HttpResponse gather_from(const Sources& sources, const std::string& body);
   void bound_since_last_scan(peer::GatherOptions& options);
   peer::MembershipView members(const peer::GatherQuery& query, const Sources& sources) const;
   boost::asio::awaitable<peer::HttpResponse> answer(std::string body);
@@ -85,7 +85,7 @@ class ScanGather {
   const PeerWatch& peers_;
   const EtcdMembership* const etcd_;
   const base::Clock& clock_;
-  std::optional<base::SteadyTime> gathered_at_;  // used by gather()
+  std::optional<base::SteadyTime> gathered_at_;  // used by gather_from()
   std::shared_ptr<peer::MemberSource> dns_;
   std::uint64_t members_digest_;
   std::stop_source stop_;

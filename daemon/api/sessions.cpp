@@ -31,9 +31,9 @@ Access::Digest digest_of(std::string_view id) {
   return digest;
 }
 
-std::string cookie(std::string_view id, std::chrono::seconds age, const Caller& caller) {
-  return fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{}", session_cookie, id,
-                     age.count(), caller.is_tls ? "; Secure" : "");
+std::string cookie(std::string_view id, std::chrono::seconds age, const HttpRequest& request) {
+  return fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{}", session_cookie(request.host),
+                     id, age.count(), request.caller.is_tls ? "; Secure" : "");
 }
 
 HttpResponse response_of(bool has_session) {
@@ -56,56 +56,52 @@ HttpResponse Sessions::sign_in(const HttpRequest& request, const Access& access)
          "in through one on a loopback address"});
   }
   end(request.session);
-  const auto [id, secret] = begin(*token);
+  const std::string id = random_id();
+  const std::string secret = random_id();
+  begin(id, {*token, digest_of(secret)});
   auto response = response_of(true);
   response.body = fmt::format(R"({{"session":true,"secret":"{}"}})", secret);
-  response.headers["Set-Cookie"] = cookie(id, age_max, caller);
+  response.headers["Set-Cookie"] = cookie(id, age_max, request);
   return response;
 }
 
 HttpResponse Sessions::sign_out(const HttpRequest& request) {
   end(request.session);
   auto response = response_of(false);
-  response.headers["Set-Cookie"] = cookie("", std::chrono::seconds(0), request.caller);
+  response.headers["Set-Cookie"] = cookie("", std::chrono::seconds(0), request);
   return response;
 }
 
 bool Sessions::allow(const HttpRequest& request, Roles allowed, const Access& access) {
   if (request.method != "GET" || (allowed & role_bit(config::Role::read)) == 0) return false;
-  if (!request.caller.gets_page) return false;
-  const auto token = use(request.session, request.authorization);
-  return token && (access.roles_of_token(*token) & reading) != 0;
-}
-
-Sessions::Keys Sessions::begin(const Access::Digest& token) {
-  Keys keys{random_id(), random_id()};
+  if (!request.caller.gets_page || request.session.size() != id_chars) return false;
+  const std::string_view authorization = request.authorization;
+  if (!authorization.starts_with(scheme)) return false;
+  const Access::Digest secret = digest_of(authorization.substr(scheme.size()));
   const base::SteadyTime now = clock_.steady_now();
   const std::scoped_lock lock(mutex_);
   remove_expired(now);
+  const auto found = sessions_.find(digest_of(request.session));
+  if (found == sessions_.end() || found->second.secret != secret) return false;
+  found->second.used = now;
+  return (access.roles_of_token(found->second.token) & reading) != 0;
+}
+
+void Sessions::begin(std::string_view id, Session session) {
+  session.begun = session.used = clock_.steady_now();
+  const std::scoped_lock lock(mutex_);
+  remove_expired(session.begun);
   if (sessions_.size() >= sessions_max) {
     sessions_.erase(
         std::ranges::min_element(sessions_, {}, [](const auto& each) { return each.second.used; }));
   }
-  sessions_[digest_of(keys.id)] = {token, digest_of(keys.secret), now, now};
-  return keys;
+  sessions_[digest_of(id)] = session;
 }
 
 void Sessions::end(std::string_view id) {
   if (id.size() != id_chars) return;
   const std::scoped_lock lock(mutex_);
   sessions_.erase(digest_of(id));
-}
-
-std::optional<Access::Digest> Sessions::use(std::string_view id, std::string_view authorization) {
-  if (id.size() != id_chars || !authorization.starts_with(scheme)) return std::nullopt;
-  const Access::Digest secret = digest_of(authorization.substr(scheme.size()));
-  const base::SteadyTime now = clock_.steady_now();
-  const std::scoped_lock lock(mutex_);
-  remove_expired(now);
-  const auto found = sessions_.find(digest_of(id));
-  if (found == sessions_.end() || found->second.secret != secret) return std::nullopt;
-  found->second.used = now;
-  return found->second.token;
 }
 
 void Sessions::remove_expired(base::SteadyTime now) {

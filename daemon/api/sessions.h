@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/clock.h"
@@ -44,18 +42,12 @@ class Sessions {
   struct Session {
     Access::Digest token{};
     Access::Digest secret{};  // its SHA-256
-    base::SteadyTime begun;
-    base::SteadyTime used;
+    base::SteadyTime begun = {};
+    base::SteadyTime used = {};
   };
 
-  struct Keys {
-    std::string id;  // the cookie
-    std::string secret;
-  };
-
-  Keys begin(const Access::Digest& token);
+  void begin(std::string_view id, Session session);
   void end(std::string_view id);
-  std::optional<Access::Digest> use(std::string_view id, std::string_view authorization);
   void remove_expired(base::SteadyTime now);
 
   const base::Clock& clock_;

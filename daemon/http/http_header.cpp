@@ -124,7 +124,9 @@ std::optional<Problem> take_header(const HttpHeader& header, HttpRequest& reques
   request.authorization = fields[http::field::authorization].value;
   request.host = fields[http::field::host].value;
   request.origin = fields[http::field::origin].value;
-  request.session = cookie_of(fields[http::field::cookie].value, session_cookie);
+  request.session.clear();
+  const auto& cookie = fields[http::field::cookie];
+  if (cookie.count > 0) request.session = cookie_of(cookie.value, session_cookie(request.host));
   request.accept_encoding = fields[http::field::accept_encoding].value;
   request.if_none_match = fields[http::field::if_none_match].value;
   const bool is_chunked = fields[http::field::transfer_encoding].count > 0;

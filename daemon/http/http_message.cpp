@@ -34,6 +34,14 @@ std::string_view reason_phrase(unsigned status) {
   return known == std::end(phrases) ? "Internal Server Error" : known->second;
 }
 
+std::string session_cookie(std::string_view host) {
+  constexpr std::size_t digits_max = 5;
+  const std::string_view port = host.substr(host.rfind(':') + 1);
+  const bool is_port = port.size() < host.size() && !port.empty() && port.size() <= digits_max &&
+                       port.find_first_not_of("0123456789") == std::string_view::npos;
+  return is_port ? "spoor_session_" + std::string(port) : "spoor_session";
+}
+
 HttpResponse to_response(const Problem& problem) {
   nlohmann::ordered_json json{{"type", "about:blank"},
                               {"title", reason_phrase(problem.status)},

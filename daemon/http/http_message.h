@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -41,13 +42,14 @@ struct HttpRequest {
   std::string authorization;  // secret
   std::string host;           // with the port, if there is one
   std::string origin;         // sent by a browser: the origin of the page that makes the request
-  std::string session;        // secret: the cookie `spoor_session`
+  std::string session;        // secret: the cookie session_cookie()
   std::string accept_encoding;
   std::string if_none_match;
   Caller caller;
   bool has_body = false;    // Content-Length is not 0, or the body is chunked
   bool has_length = false;  // there is a Content-Length, or the body is chunked
   std::string body;
+  std::function<bool()> is_abandoned = {};  // whether the client sends no more; thread-safe; may be empty
 
   std::optional<std::string_view> query_value(const std::string& name) const {
     const auto found = query.find(name);
@@ -83,8 +85,9 @@ struct Problem {
   std::uint64_t scan = 0;
 };
 
-// The cookie of a signed-in browser.
-inline constexpr std::string_view session_cookie = "spoor_session";
+// The cookie of a browser that is signed in to this host: a browser sends it to all ports of the host, so
+// that its name has the port, for several daemons on one host.
+std::string session_cookie(std::string_view host);
 
 HttpResponse to_response(const Problem& problem);
 

@@ -1,6 +1,7 @@
 #include "daemon/http/http_places.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -99,6 +100,11 @@ bool HttpPlace::serve(std::size_t most, std::chrono::milliseconds yield_after) {
   ++places_.served_count_;
   is_served_ = true;
   return true;
+}
+
+bool HttpPlace::is_client_gone() const {
+  pollfd client{socket_, POLLRDHUP, 0};
+  return ::poll(&client, 1, 0) == 1;
 }
 
 bool HttpPlace::hold_body(std::uint64_t bytes, std::uint64_t small, std::uint64_t most) {

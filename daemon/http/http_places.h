@@ -105,6 +105,9 @@ class HttpPlace {
     return !is_evicted_;
   }
 
+  // Whether the client has closed its end, or the connection is broken. Thread-safe.
+  bool is_client_gone() const;
+
   // Changes the memory that its body uses to `bytes`. Returns false, and changes nothing, if `bytes` is over
   // `small` and all bodies would use more than `most`, unless bodies that are being read are evicted for this
   // one: those of a peer that uses more than a third of `most`, and more than the one of this connection

@@ -111,6 +111,7 @@ class HttpSession::Exchange {
  public:
   Exchange(HttpSessions& sessions, HttpPlace& place, Caller caller) : sessions_(sessions), place_(place) {
     request.caller = std::move(caller);
+    request.is_abandoned = [&place] { return place.is_client_gone(); };
   }
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;

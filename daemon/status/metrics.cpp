@@ -11,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "daemon/status/metric_families.h"
 #include "daemon/status/status_metrics.h"
 
 namespace spoor::daemon {

@@ -25,7 +25,28 @@ void log_once(std::string& logged, const auto& result, std::string_view conseque
   logged = error;
 }
 
+struct Scans {
+  std::vector<scanner::ScanRecord> records;  // newest first
+  base::Result<std::vector<scanner::LimitState>> limits;
+};
+
+// Nothing: there is no database.
+base::Result<std::optional<Scans>> load_scans(const std::filesystem::path& database) {
+  auto opened = scanner::UsageDatabase::open_read_only(database);
+  if (!opened && opened.error().code == std::errc::no_such_file_or_directory) return std::optional<Scans>();
+  if (!opened) return opened.error();
+  auto records = opened->scans(scans_max, 0);
+  if (!records) return records.error();
+  return std::optional(Scans{*std::move(records), scanner::read_limits(*opened)});
+}
+
 }  // namespace
+
+struct ScanWatch::Loaded {
+  base::Result<std::optional<Scans>> scans;
+  base::Result<std::optional<scanner::PublishRecord>> publish;
+  std::optional<std::filesystem::space_info> space;
+};
 
 ScanWatch::ScanWatch(asio::io_context& context, asio::thread_pool& pool, std::filesystem::path database,
                      std::chrono::milliseconds patience)
@@ -43,25 +64,14 @@ asio::awaitable<void> ScanWatch::refresh() {
   co_await finished_.async_wait(as_result);
 }
 
-base::Result<std::optional<ScanWatch::Scans>> ScanWatch::load_scans(const std::filesystem::path& database) {
-  auto opened = scanner::UsageDatabase::open_read_only(database);
-  if (!opened && opened.error().code == std::errc::no_such_file_or_directory) return std::optional<Scans>();
-  if (!opened) return opened.error();
-  auto records = opened->scans(scans_max, 0);
-  if (!records) return records.error();
-  return std::optional(Scans{*std::move(records), scanner::read_limits(*opened)});
-}
-
-ScanWatch::Loaded ScanWatch::load(const std::filesystem::path& database) {
-  base::PosixFileSystem files;
-  std::error_code error;
-  const auto space = std::filesystem::space(database.parent_path(), error);
-  return {load_scans(database), scanner::read_publish_record(files, database.parent_path()),
-          error ? std::nullopt : std::optional(space)};
-}
-
 asio::awaitable<void> ScanWatch::read() {
-  auto loading = [database = database_] { return load(database); };
+  auto loading = [database = database_] {
+    base::PosixFileSystem files;
+    std::error_code error;
+    const auto space = std::filesystem::space(database.parent_path(), error);
+    return Loaded{load_scans(database), scanner::read_publish_record(files, database.parent_path()),
+                  error ? std::nullopt : std::optional(space)};
+  };
   const Loaded loaded = co_await run_on(pool_, std::move(loading));
   take(loaded);
   reading_ = false;

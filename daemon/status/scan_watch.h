@@ -52,18 +52,8 @@ class ScanWatch {
   const ScanFigures& figures() const { return figures_; }
 
  private:
-  struct Scans {
-    std::vector<scanner::ScanRecord> records;  // newest first
-    base::Result<std::vector<scanner::LimitState>> limits;
-  };
-  struct Loaded {
-    base::Result<std::optional<Scans>> scans;  // none: no database
-    base::Result<std::optional<scanner::PublishRecord>> publish;
-    std::optional<std::filesystem::space_info> space;
-  };
+  struct Loaded;
 
-  static base::Result<std::optional<Scans>> load_scans(const std::filesystem::path& database);
-  static Loaded load(const std::filesystem::path& database);
   boost::asio::awaitable<void> read();
   void take(const Loaded& loaded);
   void take_limits(const base::Result<std::vector<scanner::LimitState>>& limits);

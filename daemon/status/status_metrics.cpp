@@ -1,12 +1,13 @@
 #include "daemon/status/status_metrics.h"
 
+#include <prometheus/text_serializer.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <vector>
-
-#include "daemon/status/metric_families.h"
 
 namespace spoor::daemon {
 namespace {
@@ -268,6 +269,41 @@ std::string publish_metrics(const scanner::PublishRecord& publish,
 }
 
 }  // namespace
+
+void MetricFamilies::begin_gauge(std::string name, std::string help) {
+  families_.push_back({std::move(name), std::move(help), prometheus::MetricType::Gauge, {}});
+}
+
+void MetricFamilies::begin_counter(std::string name, std::string help) {
+  families_.push_back({std::move(name), std::move(help), prometheus::MetricType::Counter, {}});
+}
+
+void MetricFamilies::add(double value, const Labels& labels) {
+  prometheus::ClientMetric& metric = families_.back().metric.emplace_back();
+  for (const auto& [name, text] : labels) metric.label.push_back({name, text});
+  if (families_.back().type == prometheus::MetricType::Counter) {
+    metric.counter.value = value;
+  } else {
+    metric.gauge.value = value;
+  }
+}
+
+void MetricFamilies::gauge(std::string name, std::string help, double value) {
+  begin_gauge(std::move(name), std::move(help));
+  add(value);
+}
+
+void MetricFamilies::counter(std::string name, std::string help, double value) {
+  begin_counter(std::move(name), std::move(help));
+  add(value);
+}
+
+std::string MetricFamilies::text() const {
+  std::vector<prometheus::MetricFamily> filled;
+  std::ranges::copy_if(families_, std::back_inserter(filled),
+                       [](const prometheus::MetricFamily& family) { return !family.metric.empty(); });
+  return prometheus::TextSerializer().Serialize(filled);
+}
 
 std::string status_metrics(const StatusInput& status, bool is_ready) {
   MetricFamilies families;

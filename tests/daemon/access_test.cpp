@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/base64.h"
+#include "tests/daemon/test_token.h"
 #include "tests/support/temp_directory.h"
 
 namespace spoor::daemon {
@@ -12,9 +13,7 @@ namespace {
 
 using config::Role;
 
-constexpr const char* token = "a-token-of-twenty-two";
-// printf %s a-token-of-twenty-two | sha256sum
-constexpr const char* token_sha256 = "68f6a6bb6b0981723ceb3c28d02857e756a44e7878f96fcab0434d4ffacd18ed";
+const std::string token = test_token;
 
 HttpRequest with_token(const std::string& authorization) {
   HttpRequest request;
@@ -24,19 +23,12 @@ HttpRequest with_token(const std::string& authorization) {
 
 Access load(const config::Config::Auth& auth) { return Access::load(auth).value(); }
 
-Access one_token(Role role) {
-  config::Config::Auth auth;
-  auth.tokens = {{.name = "a", .role = role, .sha256 = token_sha256}};
-  return load(auth);
-}
-
 TEST(AccessTest, BearerToken_HasItsRoleAndNoOther) {
-  const Access access = one_token(Role::mark);
-  EXPECT_EQ(access.roles_of(with_token(std::string("Bearer ") + token)), role_bit(Role::mark));
-  EXPECT_EQ(access.roles_of(with_token(std::string("bearer   ") + token)), role_bit(Role::mark));
+  const Access access = access_with_token(Role::mark);
+  EXPECT_EQ(access.roles_of(with_token("bearer   " + token)), role_bit(Role::mark));
   for (const std::string& wrong :
-       {std::string(), std::string(token), std::string("Basic ") + token, std::string("Bearer"),
-        std::string("Bearer "), std::string("Bearer ") + token + "x", std::string("Bearer ") + token_sha256,
+       {std::string(), token, "Basic " + token, std::string("Bearer"), std::string("Bearer "),
+        "Bearer " + token + "x", std::string("Bearer ") + test_token_sha256,
         std::string("Bearer a-token-of-twenty-tw")}) {
     EXPECT_EQ(access.roles_of(with_token(wrong)), 0U) << wrong;
   }
@@ -47,7 +39,7 @@ TEST(AccessTest, TokenFile_IsReadAndErrorsHideTheToken) {
   std::ofstream(directory / "token") << token << '\n';
   config::Config::Auth auth;
   auth.tokens = {{.name = "a", .role = Role::peer, .file = directory / "token"}};
-  EXPECT_EQ(load(auth).roles_of(with_token(std::string("Bearer ") + token)), role_bit(Role::peer));
+  EXPECT_EQ(load(auth).roles_of(with_token("Bearer " + token)), role_bit(Role::peer));
   std::ofstream(directory / "token") << "short";
   const auto failed = Access::load(auth);
   ASSERT_FALSE(failed);
@@ -73,10 +65,10 @@ TEST(AccessTest, EachCredential_GrantsItsRoleAlone) {
   std::ofstream(directory / "token") << token << '\n';
   const UnixPeer nobody{65'534, {7}};
   for (const Role role : every_role) {
-    EXPECT_EQ(one_token(role).roles_of(with_token(std::string("Bearer ") + token)), role_bit(role));
+    EXPECT_EQ(access_with_token(role).roles_of(with_token("Bearer " + token)), role_bit(role));
     config::Config::Auth auth;
     auth.tokens = {{.name = "a", .role = role, .file = directory / "token"}};
-    EXPECT_EQ(load(auth).roles_of(with_token(std::string("Bearer ") + token)), role_bit(role));
+    EXPECT_EQ(load(auth).roles_of(with_token("Bearer " + token)), role_bit(role));
     auth = {};
     auth.unix_peers = {{.user = "nobody", .role = role}};
     HttpRequest request;
@@ -95,20 +87,20 @@ TEST(AccessTest, EachCredential_GrantsItsRoleAlone) {
 
 TEST(AccessTest, EachRole_GrantsAccessToItsRequestsAlone) {
   for (const Role role : every_role) {
-    const Access access = one_token(role);
+    const Access access = access_with_token(role);
     for (const Role needed : every_role) {
-      const auto problem = access.refuse(with_token(std::string("Bearer ") + token), role_bit(needed));
+      const auto problem = access.refuse(with_token("Bearer " + token), role_bit(needed));
       EXPECT_EQ(problem.has_value(), role != needed);
     }
-    EXPECT_FALSE(access.refuse(with_token(std::string("Bearer ") + token), all_roles));
+    EXPECT_FALSE(access.refuse(with_token("Bearer " + token), all_roles));
   }
 }
 
 TEST(AccessTest, OneOfSeveralTokens_GrantsItsOwnRole) {
   config::Config::Auth auth;
   auth.tokens = {{.name = "other", .role = Role::admin, .sha256 = std::string(64, '0')},
-                 {.name = "a", .role = Role::read, .sha256 = token_sha256}};
-  EXPECT_EQ(load(auth).roles_of(with_token(std::string("Bearer ") + token)), role_bit(Role::read));
+                 {.name = "a", .role = Role::read, .sha256 = test_token_sha256}};
+  EXPECT_EQ(load(auth).roles_of(with_token("Bearer " + token)), role_bit(Role::read));
 }
 
 TEST(AccessTest, Loopback_MarksOnly_AndNotEvenThatWhereTokensAreConfigured) {
@@ -116,26 +108,24 @@ TEST(AccessTest, Loopback_MarksOnly_AndNotEvenThatWhereTokensAreConfigured) {
   request.caller.marks_without_tokens = true;
   EXPECT_EQ(load({}).roles_of(request), role_bit(Role::mark));
   EXPECT_FALSE(load({}).asks_for_credentials(request.caller));
-  EXPECT_EQ(one_token(Role::mark).roles_of(request), 0U);
-  EXPECT_TRUE(one_token(Role::mark).asks_for_credentials(request.caller));
+  EXPECT_EQ(access_with_token(Role::mark).roles_of(request), 0U);
+  EXPECT_TRUE(access_with_token(Role::mark).asks_for_credentials(request.caller));
   request.caller.is_trusted = true;
-  EXPECT_EQ(one_token(Role::mark).roles_of(request), all_roles) << "an insecure listener";
+  EXPECT_EQ(access_with_token(Role::mark).roles_of(request), all_roles) << "an insecure listener";
   EXPECT_EQ(load({}).roles_of(HttpRequest{}), 0U) << "another address";
 }
 
 // For senders like Ceph RGW, whose endpoint URL may hold a user name and a password, but no header.
 TEST(AccessTest, BasicAuthPassword_IsUsedAsTheToken) {
-  const Access access = one_token(Role::mark);
+  const Access access = access_with_token(Role::mark);
   const auto roles = [&](const std::string& user_and_password) {
     return access.roles_of(with_token("Basic " + base::to_base64(user_and_password)));
   };
-  EXPECT_EQ(roles(std::string("rgw:") + token), role_bit(Role::mark));
-  EXPECT_EQ(roles(std::string(":") + token), role_bit(Role::mark));
-  EXPECT_EQ(access.roles_of(with_token("basic  " + base::to_base64(std::string("x:") + token))),
-            role_bit(Role::mark));
+  EXPECT_EQ(roles("rgw:" + token), role_bit(Role::mark));
+  EXPECT_EQ(roles(":" + token), role_bit(Role::mark));
+  EXPECT_EQ(access.roles_of(with_token("basic  " + base::to_base64("x:" + token))), role_bit(Role::mark));
   for (const std::string& wrong :
-       {std::string(token), std::string(token) + ":", std::string("rgw:") + token + "x",
-        std::string("rgw:x:") + token, std::string("rgw:"), std::string()}) {
+       {token, token + ":", "rgw:" + token + "x", "rgw:x:" + token, std::string("rgw:"), std::string()}) {
     EXPECT_EQ(roles(wrong), 0U) << wrong;
   }
   EXPECT_EQ(access.roles_of(with_token("Basic not-base64!")), 0U);
@@ -143,14 +133,14 @@ TEST(AccessTest, BasicAuthPassword_IsUsedAsTheToken) {
 }
 
 TEST(AccessTest, UnauthenticatedClient_Is401AndWrongRoleIs403) {
-  const Access access = one_token(Role::mark);
+  const Access access = access_with_token(Role::mark);
   const auto code = [&](const HttpRequest& request) {
     const auto problem = access.refuse(request, role_bit(Role::admin));
     return problem ? problem->status : 0;
   };
   EXPECT_EQ(code(with_token("")), 401U);
   EXPECT_EQ(code(with_token("Bearer nobody-knows-this")), 401U);
-  EXPECT_EQ(code(with_token(std::string("Bearer ") + token)), 403U);
+  EXPECT_EQ(code(with_token("Bearer " + token)), 403U);
   HttpRequest request;
   request.caller.has_certificate = true;
   EXPECT_EQ(code(request), 403U);

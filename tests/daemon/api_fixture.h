@@ -69,8 +69,8 @@ class ApiTest : public testing::Test {
                             .members_digest = members_digest_,
                             .make_transport = make_transport_},
         [this](const HttpRequest& request) { return routes_->cycle(request); }, *peers_, nullptr, clock_);
-    api_.emplace(context_, node_.node, Api::Services{*intake_, *routes_, reports_, *gather_}, access_,
-                 clock_);
+    api_.emplace(context_, node_.node, Api::Services{*intake_, *routes_, reports_, scan_waits_, *gather_},
+                 access_, clock_);
   }
 
   Asked& ask(const std::string& method, const std::string& path, std::string body = {},
@@ -130,7 +130,8 @@ class ApiTest : public testing::Test {
   std::optional<Introduction> introduction_;
   std::optional<PeerWatch> peers_;
   std::optional<Retirement> retirement_;
-  Reports reports_{"/nowhere/scan.db", reading_, clock_, timers_};
+  ScanWaits scan_waits_{"/nowhere/scan.db", reading_, clock_, timers_};
+  Reports reports_{"/nowhere/scan.db", reading_, clock_, scan_waits_};
   ScanWatch scans_{context_, reading_, "/nowhere/scan.db", std::chrono::hours(1)};
   WatchedDrives watched_{
       timers_, clock_, {"/drive"}, {}, [this](const auto& drive, const auto& name, auto done) {

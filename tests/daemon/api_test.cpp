@@ -17,6 +17,7 @@
 
 #include "peer/gather/cycle_frame.h"
 #include "tests/daemon/api_fixture.h"
+#include "tests/daemon/test_token.h"
 #include "tracker/cycles/member_marks.h"
 
 namespace spoor::daemon {
@@ -60,7 +61,6 @@ TEST_F(ApiTest, MemberInACycleRequest_IsRecordedDurablyBeforeTheResponse) {
   EXPECT_THAT(recorded, testing::ElementsAre(testing::Key(member)));
 }
 
-// What another request marked a moment ago is not on the disk yet either.
 // A node that retires, and what it hands on.
 class AdoptTest : public ApiTest {
  protected:
@@ -161,6 +161,7 @@ TEST_F(AdoptTest, NodeThatRetiresMeanwhile_IsNoAcknowledgement) {
   EXPECT_EQ(asked.answer->status, 503U);
 }
 
+// What another request marked a moment ago is not on the disk yet either.
 TEST_F(ApiTest, KnownMark_EarlierMarkNotYetDurable_WaitsForIt) {
   start();
   Held disk(disk_);
@@ -194,6 +195,28 @@ TEST_F(ApiTest, KnownMark_JournalWriteFails_IsNotAcknowledged) {
   wait_for(known);
   EXPECT_EQ(first.answer->status, 503U);
   EXPECT_EQ(known.answer->status, 503U);
+}
+
+TEST_F(ApiTest, DirtyOfAPathThatWasMarkedForADrive_IsTrue) {
+  start();
+  snapshot_scheduler_->save_first();  // the drive gets its id
+  Asked& marked = ask("POST", "/v1/marks", "a/b", "text/plain", {}, {{"drive", "/drive"}});
+  wait_for(marked);
+  EXPECT_FALSE(is_dirty("a/b")) << "on all drives";
+  const Asked& asked = ask("GET", "/v1/dirty", "", "", {}, {{"path", "a/b"}});
+  EXPECT_THAT(asked.answer.value().body, HasSubstr(R"("dirty":true)"));
+}
+
+// A crash would undo it, after peers have taken it for open.
+TEST_F(ApiTest, CycleWhileTheJournalFails_IsNotOpened) {
+  start();
+  for (const char* directory : {"/data", "/drive"}) files_.fail_below(directory, EIO);
+  Asked& marked = mark("b/a");
+  wait_for(marked);
+  EXPECT_EQ(marked.answer->status, 503U);
+  Asked& asked = ask("POST", "/v1/peer/cycle", R"({"cluster":"default","current":9})");
+  wait_for(asked);
+  EXPECT_EQ(persistence_->tracker().status().current.value, 1U);
 }
 
 // One reader with many threads took all places.
@@ -269,21 +292,6 @@ TEST_F(ApiTest, BodyWithManyExcludeGlobs_CountsAsLarge) {
   reading.release();
   wait_for(costly);
   EXPECT_EQ(costly.answer->status, 200U);
-}
-
-TEST_F(ApiTest, LargeS3Notification_WhileItIsRead_OtherRequestsAreServed) {
-  start();
-  Held reading(large_bodies_);
-  std::string body =
-      R"({"Records":[{"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"k"}}})";
-  body += std::string(MarkBatch::small_body_bytes, ' ') + "]}";
-  Asked& large = ask("POST", "/v1/events/s3", body, "application/json");
-  EXPECT_TRUE(ask("GET", "/livez").answer);
-  EXPECT_FALSE(large.answer);
-  reading.release();
-  wait_for(large);
-  EXPECT_EQ(large.answer->status, 200U);
-  EXPECT_TRUE(is_dirty("b/k"));
 }
 
 TEST_F(ApiTest, LargeBody_OneInvalidPath_MarksNothing) {
@@ -431,11 +439,6 @@ TEST_F(ApiTest, EachRoute_IsAllowedToItsRolesOnly) {
                                {"GET", "/healthz", "none mark read peer admin"},
                                {"GET", "/readyz", "mark read peer admin"},
                                {"GET", "/metrics", "read peer admin"}};
-  config::Config::Auth auth;
-  // printf %s a-token-of-twenty-two | sha256sum
-  auth.tokens = {{.name = "t",
-                  .role = config::Role::mark,
-                  .sha256 = "68f6a6bb6b0981723ceb3c28d02857e756a44e7878f96fcab0434d4ffacd18ed"}};
   start();
   for (const RouteRoles& route : routes) {
     HttpRequest request;
@@ -443,14 +446,13 @@ TEST_F(ApiTest, EachRoute_IsAllowedToItsRolesOnly) {
     request.path = route.path;
     request.has_length = true;
     request.caller.marks_without_tokens = true;
-    api_->set_access(std::make_shared<const Access>(Access::load(auth).value()));
+    api_->set_access(std::make_shared<const Access>(access_with_token(config::Role::mark)));
     const bool is_for_other_hosts = route.roles.starts_with("none");
     EXPECT_EQ(api_->admit(request).value_or(HttpResponse{}).status, is_for_other_hosts ? 200U : 401U)
         << route.path;
-    request.authorization = "Bearer a-token-of-twenty-two";
+    request.authorization = std::string("Bearer ") + test_token;
     for (const auto& [name, role] : all) {
-      auth.tokens[0].role = role;
-      api_->set_access(std::make_shared<const Access>(Access::load(auth).value()));
+      api_->set_access(std::make_shared<const Access>(access_with_token(role)));
       const bool is_allowed = route.roles.find(name) != std::string::npos;
       EXPECT_EQ(api_->admit(request).value_or(HttpResponse{}).status, is_allowed ? 200U : 403U)
           << name << " at " << route.path;
@@ -461,10 +463,22 @@ TEST_F(ApiTest, EachRoute_IsAllowedToItsRolesOnly) {
 // A page whose name was made to lead to this machine read all names.
 TEST_F(ApiTest, ForeignHost_IsRefusedAtEachRouteWithData) {
   start();
-  for (const char* path : {"/v1/usage", "/v1/usage/history", "/v1/status", "/v1/scans", "/v1/changes",
-                           "/v1/dirty", "/v1/drives", "/readyz", "/metrics", "/"}) {
+  for (const auto& [method, path] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"GET", "/v1/usage"},
+                                                                  {"GET", "/v1/usage/history"},
+                                                                  {"GET", "/v1/status"},
+                                                                  {"GET", "/v1/scans"},
+                                                                  {"GET", "/v1/changes"},
+                                                                  {"GET", "/v1/dirty"},
+                                                                  {"GET", "/v1/drives"},
+                                                                  {"GET", "/readyz"},
+                                                                  {"GET", "/metrics"},
+                                                                  {"GET", "/"},
+                                                                  {"GET", "/page/app.js"},
+                                                                  {"POST", "/v1/session"},
+                                                                  {"DELETE", "/v1/session"}}) {
     HttpRequest request;
-    request.method = "GET";
+    request.method = method;
     request.path = path;
     request.caller = {.is_trusted = true, .marks_without_tokens = true};
     request.host = "evil.example:7420";

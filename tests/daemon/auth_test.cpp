@@ -16,31 +16,13 @@ using nlohmann::json;
 struct Route {
   const char* method;
   const char* target;
-  const char* body;
-  const char* allowed;  // the roles, besides admin
+  const char* body = "";
 };
 
-constexpr Route routes[] = {
-    {"POST", "/v1/marks", R"({"paths":["a"]})", "mark"},
-    {"GET", "/v1/dirty?path=a", "", "read peer"},
-    {"GET", "/v1/status", "", "read peer"},
-    {"POST", "/v1/peer/cycle",
-     R"({"current":0,"oldest":0,"instance":"","start_level":0,"cluster":"default"})", "peer"},
-    {"POST", "/v1/snapshot", "", ""},
-    {"GET", "/v1/drives", "", "read"},
-    {"POST", "/v1/drives/accept?path=/nowhere", "", ""},
-    {"POST", "/v1/drives/stamp", "", ""},
-    {"POST", "/v1/watch", "{}", ""},
-    {"POST", "/v1/watch/sync", "{}", ""},
-    {"GET", "/v1/usage", "", "read peer"},
-    {"GET", "/v1/scans", "", "read"},
-    {"GET", "/v1/changes?since=0", "", "read"},
-    {"GET", "/readyz", "", "mark read peer"},
-    {"OPTIONS", "/v1/marks", "", "mark read peer"},
-    {"GET", "/no/such/route", "", "mark read peer"},
-    {"POST", "/v1/events/s3", R"({"Records":[]})", "mark"},
-    {"GET", "/metrics", "", "read peer"},
-};
+constexpr Route alive{"GET", "/livez"};
+constexpr Route marks{"POST", "/v1/marks", R"({"paths":["a"]})"};
+constexpr Route status{"GET", "/v1/status"};
+constexpr Route snapshot{"POST", "/v1/snapshot"};
 
 class SpoordAuthTest : public SpoordTest {
  protected:
@@ -69,30 +51,9 @@ class SpoordAuthTest : public SpoordTest {
   }
 };
 
-TEST_F(SpoordAuthTest, EachRole_MayUseItsRoutesOnly) {
-  give_tokens();
-  start();
-  for (const Route& route : routes) {
-    EXPECT_EQ(status_of(route, {}), 401U) << route.target;
-    EXPECT_EQ(status_of(route, {"nobody-has-given-this-token", nullptr}), 401U) << route.target;
-    for (const std::string role : {"mark", "read", "peer", "admin"}) {
-      const unsigned status = status_of(route, {token_of(role), nullptr});
-      const bool is_allowed = role == "admin" || std::string(route.allowed).find(role) != std::string::npos;
-      EXPECT_NE(status, 401U) << role << " at " << route.target;
-      EXPECT_EQ(status != 403, is_allowed) << role << " at " << route.target << ": " << status;
-    }
-  }
-  EXPECT_EQ(request("GET", "/livez").status, 200U) << "for anybody";
-  EXPECT_EQ(request("GET", "/healthz").status, 200U) << "for anybody";
-  for (const std::string role : {"mark", "read", "peer", "admin"}) {
-    EXPECT_EQ(daemon_->log().find(token_of(role)), std::string::npos);
-  }
-}
-
 TEST_F(SpoordAuthTest, RefusedCaller_IsLoggedOnceAMinuteWithAddressAndTokenHash) {
   give_tokens();
   start();
-  const Route& marks = routes[0];
   for (int i = 0; i < 3; ++i) EXPECT_EQ(status_of(marks, {"nobody-has-given-this-token", nullptr}), 401U);
   EXPECT_EQ(status_of(marks, {token_of("read"), nullptr}), 403U);
   EXPECT_EQ(status_of(marks, {}), 401U);
@@ -106,17 +67,18 @@ TEST_F(SpoordAuthTest, RefusedCaller_IsLoggedOnceAMinuteWithAddressAndTokenHash)
   EXPECT_EQ(log.find(unknown, first + 1), std::string::npos) << "once";
   EXPECT_NE(log.find("(token read): forbidden"), std::string::npos) << log;
   EXPECT_EQ(log.find("nobody-has"), std::string::npos) << "secret";
+  EXPECT_EQ(log.find(token_of("read")), std::string::npos) << "secret";
 }
 
 TEST_F(SpoordAuthTest, Marks_AreCountedByIdentity) {
   give_tokens();
   config_["listen"].push_back({{"unix", directory_ / "socket"}});
   start();
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(status_of(routes[0], {token_of("mark"), nullptr}), 200U);
-  EXPECT_EQ(status_of(routes[0], {token_of("admin"), nullptr}), 200U);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(status_of(marks, {token_of("mark"), nullptr}), 200U);
+  EXPECT_EQ(status_of(marks, {token_of("admin"), nullptr}), 200U);
   base::Endpoint socket;
   socket.unix_path = (directory_ / "socket").native();
-  EXPECT_EQ(status_of(routes[0], socket, {}), 200U);
+  EXPECT_EQ(status_of(marks, socket, {}), 200U);
   peer::HttpTransport transport({.credentials = {token_of("read"), nullptr}});
   const auto ask = [&](const char* target) {
     return peer::exchange(transport, {base::parse_endpoint(url_).value(), "GET", target, "", ""})->body;
@@ -132,25 +94,6 @@ TEST_F(SpoordAuthTest, Marks_AreCountedByIdentity) {
   const std::string metrics = ask("/metrics");
   EXPECT_NE(metrics.find(family + "token mark\"} 2\n"), std::string::npos) << metrics;
   EXPECT_NE(metrics.find(family + uid + "\"} 1\n"), std::string::npos) << metrics;
-}
-
-TEST_F(SpoordAuthTest, UnauthorizedRequest_ResponseDoesNotWaitForTheBody) {
-  give_tokens();
-  start();
-  support::RawClient client(port());
-  client.send(
-      "POST /v1/marks HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 8000000\r\n\r\n");
-  const std::string answer = client.receive_until("unauthorized");
-  EXPECT_EQ(answer.rfind("HTTP/1.1 401 Unauthorized\r\n", 0), 0U) << answer;
-  EXPECT_NE(answer.find("WWW-Authenticate: Bearer"), std::string::npos) << answer;
-}
-
-TEST_F(SpoordAuthTest, UnauthenticatedClient_BodyOnPublicRoute_IsRefused) {
-  give_tokens();
-  start();
-  support::RawClient client(port());
-  client.send("GET /livez HTTP/1.1\r\nHost: h\r\nContent-Length: 8000000\r\n\r\n");
-  EXPECT_EQ(client.receive_until("invalid_request").rfind("HTTP/1.1 400 ", 0), 0U);
 }
 
 // It was said to be taken over, and a token that was taken away went on working.
@@ -224,7 +167,6 @@ TEST_F(SpoordAuthTest, CheckOption_MissingFilesAndGroups_AreAllReported) {
 TEST_F(SpoordAuthTest, Reload_TokenFileChanged_NewTokenIsUsed) {
   give_tokens();
   start();
-  const Route& status = routes[2];
   ASSERT_EQ(status_of(status, {token_of("read"), nullptr}), 200U);
   std::ofstream(directory_ / "token-read") << "quite-another-token\n";
   daemon_->signal(SIGHUP);
@@ -276,7 +218,7 @@ TEST_F(SpoordAuthTest, UnixSocketCaller_GetsTheRolesOfItsUser) {
   EXPECT_EQ(as_nobody({"-X", "POST", "http://x/v1/snapshot"}), "403");
   base::Endpoint socket;
   socket.unix_path = (directory_ / "s.sock").native();
-  EXPECT_EQ(status_of(routes[4], socket, {}), 200U) << "root may";
+  EXPECT_EQ(status_of(snapshot, socket, {}), 200U) << "root may";
   config_["auth"]["unix"] = {{{"user", "nobody"}, {"role", "read"}}};
   std::ofstream(directory_ / "spoor.json") << config_;
   daemon_->signal(SIGHUP);
@@ -341,6 +283,14 @@ class SpoordTlsTest : public SpoordAuthTest {
     return peer::make_credentials("", files).value();
   }
 
+  // The response of this target to a peer, by curl.
+  std::string curl(const std::string& target) {
+    return support::run_command({"curl", "-s", "--cacert", good_.ca().native(), "--cert",
+                                 good_.certificate("node.example").native(), "--key",
+                                 good_.key("node.example").native(), url_ + target})
+        .out;
+  }
+
   std::string spoor_json() const { return (directory_ / "spoor.json").native(); }
 
   const support::Certificates good_{directory_ / ".", "authority"};
@@ -350,10 +300,8 @@ class SpoordTlsTest : public SpoordAuthTest {
 TEST_F(SpoordTlsTest, ClientCertificate_GrantsTheRolesOfItsName) {
   start();
   ASSERT_EQ(url_.rfind("https://", 0), 0U) << url_;
-  const Route& status = routes[2];
-  const Route alive{"GET", "/livez", "", ""};
   EXPECT_EQ(status_of(status, credentials(good_, "node.example")), 200U);
-  EXPECT_EQ(status_of(routes[0], credentials(good_, "node.example")), 403U) << "a peer does not mark";
+  EXPECT_EQ(status_of(marks, credentials(good_, "node.example")), 403U) << "a peer does not mark";
   EXPECT_EQ(status_of(status, credentials(good_, "other.example")), 403U);
   EXPECT_EQ(status_of(status, credentials(good_, "node.by-address")), 200U) << "by its common name";
   EXPECT_EQ(status_of(status, credentials(good_, "")), 401U);
@@ -364,7 +312,6 @@ TEST_F(SpoordTlsTest, ClientCertificate_GrantsTheRolesOfItsName) {
 
 TEST_F(SpoordTlsTest, Client_ServerCertificateOfUnknownAuthority_DoesNotConnect) {
   start();
-  const Route alive{"GET", "/livez", "", ""};
   peer::Credentials believes_another =
       peer::make_credentials("", base::TlsClientFiles{foreign_.ca(), {}, {}}).value();
   EXPECT_EQ(status_of(alive, believes_another), 0U);
@@ -414,12 +361,10 @@ TEST_F(SpoordTlsTest, TlsHandshakeFailed_BothEndsReportWhy) {
       url_ + ": cannot agree on TLS: the server refuses the certificate of this client: certificate expired");
   EXPECT_EQ(daemon_->wait_for("no TLS with 127.0.0.1: this daemon refuses the certificate of the client: "),
             "certificate has expired");
-  const auto metrics = support::run_command({"curl", "-s", "--cacert", good_.ca().native(), "--cert",
-                                             good_.certificate("node.example").native(), "--key",
-                                             good_.key("node.example").native(), url_ + "/metrics"});
-  EXPECT_NE(metrics.out.find("\nspoor_http_tls_handshakes_failed_total "), std::string::npos) << metrics.out;
-  EXPECT_EQ(metrics.out.find("\nspoor_http_tls_handshakes_failed_total 0\n"), std::string::npos);
-  EXPECT_NE(metrics.out.find("\nspoor_tls_certificate_expiry_timestamp_seconds "), std::string::npos);
+  const std::string metrics = curl("/metrics");
+  EXPECT_NE(metrics.find("\nspoor_http_tls_handshakes_failed_total "), std::string::npos) << metrics;
+  EXPECT_EQ(metrics.find("\nspoor_http_tls_handshakes_failed_total 0\n"), std::string::npos);
+  EXPECT_NE(metrics.find("\nspoor_tls_certificate_expiry_timestamp_seconds "), std::string::npos);
 }
 
 TEST_F(SpoordTlsTest, PeersTlsCertificates_AreInTheMetricsAndTheCheck) {
@@ -429,10 +374,7 @@ TEST_F(SpoordTlsTest, PeersTlsCertificates_AreInTheMetricsAndTheCheck) {
   };
   use("node.example");
   start();
-  const std::string metrics = support::run_command({"curl", "-s", "--cacert", good_.ca().native(), "--cert",
-                                                    good_.certificate("node.example").native(), "--key",
-                                                    good_.key("node.example").native(), url_ + "/metrics"})
-                                  .out;
+  const std::string metrics = curl("/metrics");
   for (const char* file : {"certificate", "ca"}) {
     const std::string series =
         "\nspoor_peers_tls_certificate_expiry_timestamp_seconds{file=\"" + std::string(file) + "\"} ";
@@ -468,7 +410,6 @@ TEST_F(SpoordTlsTest, ExpiredCertificate_IsReportedAndNeverReplacesAValidOne) {
   daemon_->wait_for("reloaded: no setting has changed");  // nothing better is in use: it holds up nothing
   EXPECT_EQ(daemon_->log().find("a certificate stays as it was"), std::string::npos);
   const std::size_t from = daemon_->log().size();
-  const Route alive{"GET", "/livez", "", ""};
   put("server.example");
   daemon_->signal(SIGHUP);
   daemon_->wait_for("reloaded: ", from);
@@ -494,7 +435,6 @@ TEST_F(SpoordTlsTest, PlainTextAndOldTlsVersions_AreRefused) {
 
 TEST_F(SpoordTlsTest, Reload_CertificateChanged_NewOneIsUsed) {
   start();
-  const Route alive{"GET", "/livez", "", ""};
   peer::Credentials believes_another =
       peer::make_credentials("", base::TlsClientFiles{foreign_.ca(), {}, {}}).value();
   foreign_.issue("new.example", support::own_loopback());

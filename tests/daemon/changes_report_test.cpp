@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/asio/post.hpp>
 #include <filesystem>
 #include <future>
@@ -134,7 +135,7 @@ TEST_F(ChangesReportTest, Wait_EndsAfterTheTimeOrAtTheStop) {
   begin_changes({{"since", "1"}, {"wait", "60s"}});
   settle();
   EXPECT_EQ(answers_.size(), 1U);
-  reports_.stop();
+  waits_.stop();
   settle();
   EXPECT_EQ(answers_.size(), 2U);
 }
@@ -145,9 +146,22 @@ TEST_F(ChangesReportTest, TooManyWaits_AreRefused) {
   settle();
   ASSERT_EQ(answers_.size(), 1U) << "a caller has half of the places";
   expect_problem(answers_[0], 503, "overloaded");
-  reports_.stop();
+  waits_.stop();
   settle();
   EXPECT_EQ(answers_.size(), 33U);
+}
+
+// It kept its place for a minute.
+TEST_F(ChangesReportTest, WaitOfAClientThatIsGone_Ends) {
+  first_scan({"a"});
+  std::atomic<bool> is_gone = false;
+  begin_changes({{"since", "1"}, {"wait", "60s"}}, [&] { return is_gone.load(); });
+  settle();
+  EXPECT_TRUE(answers_.empty());
+  is_gone = true;
+  timers_.advance(std::chrono::seconds(1));
+  settle();
+  EXPECT_EQ(answers_.size(), 1U);
 }
 
 TEST_F(ChangesReportTest, SinceOfUnknownScanOrFeed_IsAReset) {
@@ -208,6 +222,21 @@ TEST_F(ChangesReportTest, DatabaseRebuilt_PagesOfTheOldFeed_AreAReset) {
   EXPECT_NE(feed_, old_feed);
   expect_problem(changes({{"next", next}}), 410, "reset");
   expect_problem(changes({{"since", "1"}, {"feed", old_feed}}), 410, "reset");
+}
+
+// Its later scans have the same numbers as those that the reader has seen, and other changes.
+TEST_F(ChangesReportTest, DatabaseReplacedByAnOlderCopy_PagesBeyondIt_AreAReset) {
+  first_scan({"a", "b"});
+  scan({{"a", Change::changed}});
+  const support::TempDirectory copy;
+  const auto all = std::filesystem::copy_options::overwrite_existing;
+  std::filesystem::copy(directory_.path(), copy.path(), all);
+  scan({{"a", Change::changed}, {"b", Change::changed}});
+  const std::string next = page({{"since", "1"}, {"limit", "1"}})["next"];
+  for (const auto& entry : std::filesystem::directory_iterator(directory_.path()))
+    std::filesystem::remove(entry.path());
+  std::filesystem::copy(copy.path(), directory_.path(), all);
+  expect_problem(changes({{"next", next}}), 410, "reset");
 }
 
 TEST_F(ChangesReportTest, ReplacedDirectory_ItsTwoChanges_StayOnOnePage) {

@@ -353,6 +353,21 @@ TEST_F(ClusterUsageTest, TwoDaemonsWithOneName_OneIsMissing) {
   EXPECT_EQ(missing(answer), Names{"n1"});
 }
 
+// The totals that it has not counted yet would be missed, and the sum be called complete.
+TEST_F(ClusterUsageTest, TwoDaemonsWithOneName_OneWithoutAScan_IsMissing) {
+  const peer::HttpResponse no_scan{404, "application/problem+json", R"({"code":"no_scan","detail":"none"})"};
+  for (const char* name : {"n1", "n0"}) {
+    members_ = {};
+    answers_.clear();
+    member("a", answer_of("n1", 10));
+    respond_with("b", no_scan);
+    members_.names.back() = name;
+    const auto answer = ask();
+    EXPECT_EQ(answer["bytes"], 11);
+    EXPECT_EQ(missing(answer), Names{name});
+  }
+}
+
 TEST_F(ClusterUsageTest, NameOfTheNodeThatIsAsked_IsNotAddedEvenIfItsOwnTotalsAreMissing) {
   own_.usage = refused();
   auto other = answer_of("n0", 10);

@@ -1,4 +1,4 @@
-#include "daemon/api/feed_token.h"
+#include "daemon/api/changes_report.h"
 
 #include <gtest/gtest.h>
 

@@ -135,6 +135,13 @@ TEST_F(HttpPlacesTest, EvictedConnection_DoesNotBeginToWork) {
   EXPECT_FALSE(serve(at("10.0.0.3"), 2)) << "nor is it evicted again";
 }
 
+TEST_F(HttpPlacesTest, ClientThatClosesItsEnd_IsGone) {
+  Connection& connection = served(at("10.0.0.1"));
+  EXPECT_FALSE(connection.place->is_client_gone());
+  ::shutdown(connection.ends[1], SHUT_WR);
+  EXPECT_TRUE(connection.place->is_client_gone());
+}
+
 TEST_F(HttpPlacesTest, ConnectionThatEnds_FreesItsPlace) {
   served(at("10.0.0.1"));
   EXPECT_FALSE(serve(at("10.0.0.2"), 1));

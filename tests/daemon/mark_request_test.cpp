@@ -1,4 +1,4 @@
-#include "daemon/api/mark_request.h"
+#include "daemon/api/mark_batch.h"
 
 #include <gtest/gtest.h>
 
@@ -61,22 +61,49 @@ TEST(MarkRequestTest, TextBody_OnePathPerLine_LastNewlineIsOptional) {
   EXPECT_EQ(paths_of(parse_mark_request(text_request("a\nb c\n"), {})), (Paths{"a", "b c"}));
   EXPECT_EQ(paths_of(parse_mark_request(text_request("a\nb"), {})), (Paths{"a", "b"}));
   EXPECT_EQ(paths_of(parse_mark_request(text_request(""), {})), Paths{});
-}
-
-TEST(MarkRequestTest, NulDelimiter_PathsMayContainNewlines) {
   EXPECT_EQ(
       paths_of(parse_mark_request(text_request(std::string("a\nb\0c\xff", 6), {{"delimiter", "nul"}}), {})),
       (Paths{"a\nb", "c\xff"}));
-}
-
-TEST(MarkRequestTest, EmptyPaths_AreAccepted) {
   EXPECT_EQ(paths_of(parse_mark_request(json_request(R"({"paths":[]})"), {})), Paths{});
 }
 
-TEST(MarkRequestTest, MalformedJson_IsInvalidJson) {
-  for (const char* body :
-       {"", "{", "{\"paths\":[\"a\"", "{\"paths\":[\"a\"]} x", "nope", "{\"paths\":[\"\xff\"]}"}) {
-    EXPECT_EQ(code_of(json_request(body)), "invalid_json") << body;
+std::string path_of_over_4096_bytes() {
+  std::string path = "a";
+  while (path.size() <= 4096) path += "/a";
+  return path;
+}
+
+TEST(MarkRequestTest, EachError_HasItsCode) {
+  const std::pair<const char*, std::vector<HttpRequest>> refused[] = {
+      {"invalid_json",
+       {json_request(""), json_request("{"), json_request("{\"paths\":[\"a\""),
+        json_request("{\"paths\":[\"a\"]} x"), json_request("nope"), json_request("{\"paths\":[\"\xff\"]}")}},
+      {"invalid_request",
+       {json_request("[]"), json_request("{}"), json_request("7"), json_request("null"),
+        json_request(R"({"paths":"a"})"), json_request(R"({"paths":[1]})"),
+        json_request(R"({"paths":[["a"]]})"), json_request(R"({"paths":[{}]})"),
+        json_request(R"({"paths":["a"],"kind":"x"})"), json_request(R"({"paths":["a"],"kind":7})"),
+        json_request(R"({"paths":["a"],"extra":1})"), json_request(R"({"paths":["a"],"paths":["b"]})"),
+        json_request(R"({"paths":["a"],"kind":"dir","kind":"tree"})"), json_request(R"({"paths":null})"),
+        text_request("a", {{"kind", "x"}}), text_request("a", {{"delimiter", "x"}})}},
+      // ancestor 17: `..` climbed out of the bucket.
+      {"invalid_path",
+       {json_request(R"({"paths":[""]})"), json_request(R"({"paths":["/"]})"),
+        json_request(R"({"paths":["a\u0000b"]})"), json_request(R"({"paths":["bucket/../other"]})"),
+        text_request("a\n\nb")}},
+      {"path_too_long", {text_request(std::string(256, 'a')), text_request(path_of_over_4096_bytes())}}};
+  for (const auto& [code, requests] : refused) {
+    for (const HttpRequest& request : requests)
+      EXPECT_EQ(code_of(request), code) << request.body.substr(0, 99);
+  }
+}
+
+TEST(MarkRequestTest, InvalidPaths_ErrorNamesTheFirst) {
+  for (const HttpRequest& request :
+       {json_request(R"({"paths":["x","a/..","b/.."]})"), text_request("x\na/..\nb/..\n")}) {
+    const Problem problem = parse_mark_request(request, {}).error();
+    EXPECT_EQ(problem.index, 1U);
+    EXPECT_EQ(problem.path, "a/..");
   }
 }
 
@@ -163,18 +190,6 @@ TEST(MarkRequestTest, AbsolutePath_IsMarkedBelowItsDriveOrRefused) {
   EXPECT_EQ(code_of(text_request("a", {{"absolute", "1"}})), "invalid_request");
 }
 
-TEST(MarkRequestTest, JsonOfWrongShape_IsInvalidRequest) {
-  for (const char* body :
-       {"[]", "{}", "7", "null", R"({"paths":"a"})", R"({"paths":[1]})", R"({"paths":[["a"]]})",
-        R"({"paths":[{}]})", R"({"paths":["a"],"kind":"x"})", R"({"paths":["a"],"kind":7})",
-        R"({"paths":["a"],"extra":1})", R"({"paths":["a"],"paths":["b"]})",
-        R"({"paths":["a"],"kind":"dir","kind":"tree"})", R"({"paths":null})"}) {
-    EXPECT_EQ(code_of(json_request(body)), "invalid_request") << body;
-  }
-  EXPECT_EQ(code_of(text_request("a", {{"kind", "x"}})), "invalid_request");
-  EXPECT_EQ(code_of(text_request("a", {{"delimiter", "x"}})), "invalid_request");
-}
-
 // It would be acknowledged, and something else marked than was meant.
 TEST(MarkRequestTest, UnknownParameterOrEncoding_IsRefused) {
   EXPECT_EQ(code_of(text_request("a", {{"knid", "tree"}})), "invalid_request");
@@ -186,32 +201,6 @@ TEST(MarkRequestTest, UnknownParameterOrEncoding_IsRefused) {
   EXPECT_EQ(code_of(request), "unsupported_media_type");
   request.content_encoding = "Identity";
   EXPECT_EQ(code_of(request), "");
-}
-
-TEST(MarkRequestTest, TwoInvalidPaths_ErrorNamesTheFirst) {
-  EXPECT_EQ(parse_mark_request(json_request(R"({"paths":["x","a/..","b/.."]})"), {}).error().index, 1U);
-  EXPECT_EQ(parse_mark_request(text_request("x\na/..\nb/..\n"), {}).error().index, 1U);
-}
-
-TEST(MarkRequestTest, InvalidPath_ErrorHasIndexAndPath) {
-  const auto parsed = parse_mark_request(json_request(R"({"paths":["a","b/../c"]})"), {});
-  ASSERT_FALSE(parsed);
-  EXPECT_EQ(parsed.error().code, "invalid_path");
-  EXPECT_EQ(parsed.error().index, 1U);
-  EXPECT_EQ(parsed.error().path, "b/../c");
-}
-
-// ancestor 17: `..` climbed out of the bucket.
-TEST(MarkRequestTest, InvalidPaths_EachHasItsErrorCode) {
-  EXPECT_EQ(code_of(json_request(R"({"paths":[""]})")), "invalid_path");
-  EXPECT_EQ(code_of(json_request(R"({"paths":["/"]})")), "invalid_path");
-  EXPECT_EQ(code_of(json_request(R"({"paths":["a\u0000b"]})")), "invalid_path");
-  EXPECT_EQ(code_of(json_request(R"({"paths":["bucket/../other"]})")), "invalid_path");
-  EXPECT_EQ(code_of(text_request("a\n\nb")), "invalid_path");
-  EXPECT_EQ(code_of(text_request(std::string(256, 'a'))), "path_too_long");
-  std::string long_path = "a";
-  while (long_path.size() <= 4096) long_path += "/a";
-  EXPECT_EQ(code_of(text_request(long_path)), "path_too_long");
 }
 
 TEST(MarkRequestTest, OtherMediaTypes_AreRefused) {

@@ -1,4 +1,4 @@
-#include "daemon/status/metric_families.h"
+#include "daemon/status/status_metrics.h"
 
 #include <gtest/gtest.h>
 

@@ -8,6 +8,7 @@
 #include <boost/asio/post.hpp>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -58,13 +59,17 @@ class ReportsTest : public testing::Test {
           std::move(query));
   }
 
-  void begin_changes(std::map<std::string, std::string> query) {
-    begin([this](const HttpRequest& request) { return reports_.changes(request, "anyone"); },
-          std::move(query));
+  void begin_changes(std::map<std::string, std::string> query, std::function<bool()> is_abandoned = {}) {
+    begin(
+        [this, is_abandoned = std::move(is_abandoned)](HttpRequest& request) {
+          request.is_abandoned = is_abandoned;
+          return reports_.changes(request, "anyone");
+        },
+        std::move(query));
   }
 
   void begin_start_scan() {
-    begin([this](const HttpRequest& request) { return reports_.start_scan(request, "anyone"); }, {});
+    begin([this](const HttpRequest& request) { return waits_.start_scan(request, "anyone"); }, {});
   }
 
   // Until all that was begun waits for time to pass.
@@ -114,7 +119,8 @@ class ReportsTest : public testing::Test {
   boost::asio::io_context context_;
   fakes::ManualTimers timers_{context_, clock_};
   boost::asio::thread_pool pool_{1};
-  Reports reports_{file_, pool_, clock_, timers_};
+  ScanWaits waits_{file_, pool_, clock_, timers_};
+  Reports reports_{file_, pool_, clock_, waits_};
   std::vector<HttpResponse> answers_;  // in the order in which they came
 
  private:

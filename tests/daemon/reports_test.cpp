@@ -214,7 +214,7 @@ TEST_F(ReportsTest, RequestThatThrows_ReleasesItsPlace) {
       .make_transport = [](const peer::HttpTransport::Options&) -> std::unique_ptr<peer::Transport> {
         throw std::bad_alloc();
       }};
-  Reports reports(file_, pool_, clock_, timers_, {.cluster = cluster});
+  Reports reports(file_, pool_, clock_, waits_, {.cluster = cluster});
   HttpRequest request;
   request.query["scope"] = "cluster";
   for (int i = 0; i < 20; ++i) {

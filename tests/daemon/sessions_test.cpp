@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/daemon/test_token.h"
 #include "tests/fakes/manual_clock.h"
 
 namespace spoor::daemon {
@@ -19,16 +20,7 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
-constexpr const char* token = "a-token-of-twenty-two";
-// printf %s a-token-of-twenty-two | sha256sum
-constexpr const char* token_sha256 = "68f6a6bb6b0981723ceb3c28d02857e756a44e7878f96fcab0434d4ffacd18ed";
 constexpr Roles reading = role_bit(Role::read) | role_bit(Role::admin);
-
-Access with_token_of(Role role) {
-  config::Config::Auth auth;
-  auth.tokens = {{.name = "a", .role = role, .sha256 = token_sha256}};
-  return Access::load(auth).value();
-}
 
 class SessionsTest : public testing::Test {
  protected:
@@ -41,7 +33,7 @@ class SessionsTest : public testing::Test {
 
   static HttpRequest sign_in_request(const Caller& caller = {.is_loopback = true}) {
     HttpRequest made = request("POST", caller);
-    made.authorization = std::string("Bearer ") + token;
+    made.authorization = std::string("Bearer ") + test_token;
     return made;
   }
 
@@ -79,7 +71,7 @@ class SessionsTest : public testing::Test {
   }
 
   fakes::ManualClock clock_;
-  Access access_ = with_token_of(Role::read);
+  Access access_ = access_with_token(Role::read);
   Sessions sessions_{clock_};
   std::map<std::string, std::string> secrets_;  // by id
 };
@@ -126,7 +118,7 @@ TEST_F(SessionsTest, SignIn_CallerThatNeedsNoToken_GetsNoSession) {
 
 TEST_F(SessionsTest, Session_MayReadAndNothingElse) {
   for (const Role role : {Role::read, Role::admin}) {
-    access_ = with_token_of(role);
+    access_ = access_with_token(role);
     const std::string id = sign_in();
     EXPECT_TRUE(allow(id));
     EXPECT_TRUE(allow(id, all_roles));
@@ -135,7 +127,7 @@ TEST_F(SessionsTest, Session_MayReadAndNothingElse) {
     EXPECT_FALSE(allow(id, role_bit(Role::peer)));
     for (const char* method : {"POST", "DELETE", "OPTIONS"}) EXPECT_FALSE(allow(id, all_roles, method));
   }
-  access_ = with_token_of(Role::mark);
+  access_ = access_with_token(Role::mark);
   EXPECT_EQ(cookie_of(sessions_.sign_in(sign_in_request(), access_)), "");
 }
 
@@ -157,6 +149,21 @@ TEST_F(SessionsTest, SignOut_EndsTheSession) {
   EXPECT_EQ(sessions_.sign_out(request).status, 200U) << "a second time";
 }
 
+// The cookie of one daemon replaced that of another on the same host.
+TEST_F(SessionsTest, Cookie_IsNamedAfterThePort) {
+  for (const auto& [host, name] : std::map<std::string, std::string>{{"n1:7420", "spoor_session_7420"},
+                                                                     {"[::1]:7421", "spoor_session_7421"},
+                                                                     {"[::1]", "spoor_session"},
+                                                                     {"n1", "spoor_session"},
+                                                                     {"n1:123456", "spoor_session"},
+                                                                     {"n1:7;x=", "spoor_session"}}) {
+    HttpRequest request = sign_in_request();
+    request.host = host;
+    EXPECT_THAT(cookie_of(sessions_.sign_in(request, access_)), StartsWith(name + "="));
+    EXPECT_THAT(cookie_of(sessions_.sign_out(request)), StartsWith(name + "=;"));
+  }
+}
+
 TEST_F(SessionsTest, SignInAgain_EndsTheFormerSession) {
   HttpRequest again = sign_in_request();
   again.session = sign_in();
@@ -165,15 +172,12 @@ TEST_F(SessionsTest, SignInAgain_EndsTheFormerSession) {
   EXPECT_TRUE(allow(fresh));
 }
 
-TEST_F(SessionsTest, UnusedSession_EndsAfterHalfADay) {
-  const std::string id = sign_in();
+TEST_F(SessionsTest, UnusedSession_EndsAfterHalfADay_AndAnyAfterADay) {
+  const std::string unused = sign_in();
   clock_.advance(std::chrono::hours(11));
-  EXPECT_TRUE(allow(id));
+  EXPECT_TRUE(allow(unused));
   clock_.advance(std::chrono::hours(12));
-  EXPECT_FALSE(allow(id));
-}
-
-TEST_F(SessionsTest, UsedSession_EndsAfterADay) {
+  EXPECT_FALSE(allow(unused));
   const std::string id = sign_in();
   for (int i = 0; i < 3; ++i) {
     clock_.advance(std::chrono::hours(7));
@@ -187,7 +191,7 @@ TEST_F(SessionsTest, RemovedToken_EndsItsSessions) {
   const std::string id = sign_in();
   access_ = Access::load({}).value();
   EXPECT_FALSE(allow(id));
-  access_ = with_token_of(Role::mark);
+  access_ = access_with_token(Role::mark);
   EXPECT_FALSE(allow(id)) << "its role was taken";
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/api/s3_events.h"
+#include "daemon/api/mark_batch.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tracker/paths/path.h"
 

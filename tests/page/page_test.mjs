@@ -682,12 +682,12 @@ describe('sign-in', () => {
     await enter(page, token);
     await page.waitForSelector('h1:has-text("Scans")');
     const [cookie] = await context.cookies();
-    assert.deepEqual([cookie.name, cookie.httpOnly, cookie.sameSite, cookie.path, cookie.value.length], ['spoor_session', true, 'Strict', '/', 64]);
+    assert.deepEqual([cookie.name, cookie.httpOnly, cookie.sameSite, cookie.path, cookie.value.length], [`spoor_session_${new URL(guarded.url).port}`, true, 'Strict', '/', 64]);
     assert.equal(await page.evaluate(() => document.cookie), '', 'scripts do not see it');
     assert.equal(await page.evaluate((text) => JSON.stringify(localStorage).includes(text), token), false);
     await page.reload();
     await page.waitForSelector('h1:has-text("Scans")');
-    const Cookie = `spoor_session=${cookie.value}`;
+    const Cookie = `${cookie.name}=${cookie.value}`;
     const Authorization = `Session ${await page.evaluate(() => localStorage.getItem('spoor.session'))}`;
     const ask = async (headers) => (await fetch(`${guarded.url}/v1/status`, { headers })).status;
     assert.deepEqual([await ask({ Cookie, Authorization }), await ask({ Cookie }), await ask({ Authorization })], [200, 401, 401],
