@@ -1,14 +1,12 @@
-#include "cli/doctor_checks.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
+#include "cli/doctor.h"
 #include "cli/format.h"
 
 namespace spoor::cli {
@@ -17,40 +15,12 @@ namespace {
 constexpr std::size_t text_bytes_max = 1'000;
 constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
-enum class Needs { nothing, daemon };
-
-struct NamedCheck {
-  std::string_view name;
-  Needs needs;
-  Check run;
-};
-
-constexpr std::array checks{
-    NamedCheck{"configuration", Needs::nothing, check_configuration},
-    NamedCheck{"permissions", Needs::nothing, check_permissions},
-    NamedCheck{"secrets", Needs::nothing, check_secrets},
-    NamedCheck{"space", Needs::nothing, check_space},
-    NamedCheck{"tls", Needs::nothing, check_tls},
-    NamedCheck{"drives", Needs::nothing, check_drives},
-    NamedCheck{"publish", Needs::nothing, check_publish},
-    NamedCheck{"daemon", Needs::nothing, check_daemon},
-    NamedCheck{"journal", Needs::daemon, check_journal},
-    NamedCheck{"etcd", Needs::daemon, check_etcd},
-    NamedCheck{"dns", Needs::daemon, check_dns},
-    NamedCheck{"ready", Needs::daemon, check_ready},
-    NamedCheck{"snapshot", Needs::daemon, check_snapshot},
-    NamedCheck{"filters", Needs::daemon, check_filters},
-    NamedCheck{"watch", Needs::daemon, check_watch},
-    NamedCheck{"marks", Needs::daemon, check_marks},
-    NamedCheck{"scan", Needs::daemon, check_scan},
-    NamedCheck{"limits", Needs::daemon, check_limits},
-    NamedCheck{"clock", Needs::nothing, check_clock},
-    NamedCheck{"peers", Needs::nothing, check_peers},
-    NamedCheck{"members", Needs::nothing, check_members},
-    NamedCheck{"names", Needs::nothing, check_names},
-    NamedCheck{"rules", Needs::nothing, check_rules},
-    NamedCheck{"versions", Needs::daemon, check_versions},
-};
+std::vector<Check> all_checks() {
+  std::vector<Check> checks;
+  for (const auto& some : {file_checks(), daemon_checks(), cluster_checks()})
+    checks.insert(checks.end(), some.begin(), some.end());
+  return checks;
+}
 
 std::string_view name_of(Severity severity) { return severity == Severity::error ? "error" : "warning"; }
 
@@ -78,13 +48,13 @@ void Findings::not_checked(std::string_view reason) {
   examination_.not_checked.emplace_back(check_, base::printable(reason, text_bytes_max));
 }
 
-bool Examination::is_whole() const { return checks.size() == cli::checks.size(); }
+bool Examination::is_whole() const { return checks.size() == all_checks().size(); }
 
 Examination examine(const Facts& facts) {
   Examination examination;
-  for (const NamedCheck& check : checks) {
+  for (const Check& check : all_checks()) {
     Findings findings(check.name, examination);
-    if (check.needs == Needs::daemon && !facts.daemon.status.is_ok()) {
+    if (check.needs_status && !facts.daemon.status.is_ok()) {
       findings.not_checked("the daemon gives no status");
       continue;
     }
@@ -110,8 +80,9 @@ std::string examination_text(const Examination& examination) {
   text += not_checked_text(examination);
   if (examination.problems.empty()) {
     if (examination.is_whole()) return text + "no problem found\n";
+    const std::size_t count = all_checks().size();
     return text + fmt::format("no problem found, but {} of {} checks did not run\n",
-                              checks.size() - examination.checks.size(), checks.size());
+                              count - examination.checks.size(), count);
   }
   return text + fmt::format("{}, {}\n", counted(errors, "error"),
                             counted(examination.problems.size() - errors, "warning"));

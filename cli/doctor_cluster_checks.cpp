@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/printable.h"
-#include "cli/doctor_checks.h"
+#include "cli/doctor.h"
 #include "cli/format.h"
 #include "config/derived.h"
 #include "scanner/report_json.h"
@@ -50,8 +50,6 @@ std::string without_others(const Facts& facts) {
   return "; or set scan.daemons to \"own\", if no other host writes to these drives: spoor-watch marks all "
          "that changes there";
 }
-
-}  // namespace
 
 void check_clock(const Facts& facts, Findings& findings) {
   if (facts.daemon.status.is_ok()) {
@@ -169,29 +167,13 @@ void check_versions(const Facts& facts, Findings& findings) {
   }
 }
 
-void check_etcd(const Facts& facts, Findings& findings) {
-  const auto& etcd = facts.daemon.status.body.at("membership").at("etcd");
-  if (!etcd.is_object()) return;
-  if (!etcd.at("ok").get<bool>()) {
-    findings.error(fmt::format("etcd fails: {}", text_or(etcd.at("error"), "?")),
-                   "new members are not known, so scans are partial; later marks are not acknowledged",
-                   "see \"SpoorEtcdFails\" in /usr/share/doc/spoor/docs/troubleshooting.md, then: etcdctl "
-                   "endpoint health");
-  } else if (!etcd.at("registered").get<bool>()) {
-    findings.error(fmt::format("this node is not registered in etcd: {}", text_or(etcd.at("error"), "?")),
-                   "scans of other nodes do not read it", "systemctl restart spoord");
-  }
-}
+constexpr Check checks_of_cluster[] = {
+    {"clock", false, check_clock}, {"peers", false, check_peers}, {"members", false, check_members},
+    {"names", false, check_names}, {"rules", false, check_rules}, {"versions", true, check_versions},
+};
 
-void check_dns(const Facts& facts, Findings& findings) {
-  for (const auto& name : facts.daemon.status.body.at("membership").at("dns")) {
-    if (name.at("ok").get<bool>()) continue;
-    findings.error(fmt::format("{} can't be looked up: {}", name.at("source").get<std::string>(),
-                               text_or(name.at("error"), "?")),
-                   "new members are not known, so scans are partial",
-                   "resolvectl query the name; see \"SpoorDnsFails\" in "
-                   "/usr/share/doc/spoor/docs/troubleshooting.md");
-  }
-}
+}  // namespace
+
+std::span<const Check> cluster_checks() { return checks_of_cluster; }
 
 }  // namespace spoor::cli

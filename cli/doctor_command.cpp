@@ -5,8 +5,7 @@
 
 #include "base/clock.h"
 #include "cli/commands.h"
-#include "cli/doctor_checks.h"
-#include "cli/doctor_facts.h"
+#include "cli/doctor.h"
 #include "cli/format.h"
 #include "cli/setup/node_files.h"
 #include "config/derived.h"

@@ -5,11 +5,12 @@
 
 #include "base/data_dir.h"
 #include "base/printable.h"
-#include "cli/doctor_checks.h"
+#include "cli/doctor.h"
 #include "cli/format.h"
 #include "cli/usage_report.h"
 #include "config/derived.h"
 #include "scanner/report_json.h"
+#include "tracker/storage/persistence.h"
 
 namespace spoor::cli {
 namespace {
@@ -20,8 +21,6 @@ using std::chrono::seconds;
 constexpr unsigned server_failed = 500;  // the first such status (RFC 9110, section 15.6)
 constexpr unsigned save_intervals_max = 3;
 constexpr seconds save_age_min{60};
-// At this size the daemon saves at once (Persistence::wants_save): it has only been idle if there is less.
-constexpr std::uint64_t journal_bytes_saved = std::uint64_t{128} << 20U;
 constexpr std::chrono::hours scan_age_max{26};                // a daily timer, with a delay
 constexpr std::chrono::duration<double> quiet_time_min{900};  // without a mark
 constexpr std::size_t partial_scans_max = 3;                  // as many as collect_facts() reads
@@ -74,8 +73,6 @@ void check_damage(const Facts& facts, Findings& findings) {
                  "there are no totals and no change feed until it is built anew",
                  scan_command(facts, " --rebuild"));
 }
-
-}  // namespace
 
 void check_daemon(const Facts& facts, Findings& findings) {
   const DaemonFacts& daemon = facts.daemon;
@@ -131,6 +128,31 @@ void check_journal(const Facts& facts, Findings& findings) {
                              shell_quoted(facts.config.node.data_dir.native())));
 }
 
+void check_etcd(const Facts& facts, Findings& findings) {
+  const auto& etcd = facts.daemon.status.body.at("membership").at("etcd");
+  if (!etcd.is_object()) return;
+  if (!etcd.at("ok").get<bool>()) {
+    findings.error(fmt::format("etcd fails: {}", text_or(etcd.at("error"), "?")),
+                   "new members are not known, so scans are partial; later marks are not acknowledged",
+                   "see \"SpoorEtcdFails\" in /usr/share/doc/spoor/docs/troubleshooting.md, then: etcdctl "
+                   "endpoint health");
+  } else if (!etcd.at("registered").get<bool>()) {
+    findings.error(fmt::format("this node is not registered in etcd: {}", text_or(etcd.at("error"), "?")),
+                   "scans of other nodes do not read it", "systemctl restart spoord");
+  }
+}
+
+void check_dns(const Facts& facts, Findings& findings) {
+  for (const auto& name : facts.daemon.status.body.at("membership").at("dns")) {
+    if (name.at("ok").get<bool>()) continue;
+    findings.error(fmt::format("{} can't be looked up: {}", name.at("source").get<std::string>(),
+                               text_or(name.at("error"), "?")),
+                   "new members are not known, so scans are partial",
+                   "resolvectl query the name; see \"SpoorDnsFails\" in "
+                   "/usr/share/doc/spoor/docs/troubleshooting.md");
+  }
+}
+
 void check_snapshot(const Facts& facts, Findings& findings) {
   const auto& snapshot = facts.daemon.status.body.at("snapshot");
   const auto& journal = facts.daemon.status.body.at("journal");
@@ -140,10 +162,12 @@ void check_snapshot(const Facts& facts, Findings& findings) {
       save_intervals_max * facts.config.tracker.save_interval, save_age_min);
   if (!saved_at || facts.now - *saved_at <= age_max) return;
   const auto waiting = journal.at("bytes").get<std::uint64_t>();
-  if (waiting <= journal_bytes_saved) return;
+  const std::uint64_t bytes_max = tracker::Persistence::Options().journal_bytes_max;
+  if (waiting <= bytes_max / 2) return;  // it saves at once beyond that: it has only been idle
   findings.warning(fmt::format("the last snapshot was saved {} ago, and the journal has {} of newer marks",
                                age_text(facts, *saved_at), human_bytes(waiting)),
-                   "a start takes longer; if the journal reaches 256 MiB, marks are not acknowledged",
+                   fmt::format("a start takes longer; if the journal reaches {}, marks are not acknowledged",
+                               human_bytes(bytes_max)),
                    "journalctl -u spoord -p warning; systemctl restart spoord");
 }
 
@@ -255,5 +279,16 @@ void check_limits(const Facts& facts, Findings& findings) {
         fmt::format("{} usage{}{}", facts.spoor, of, state.limit.of_cluster ? " --cluster" : ""));
   }
 }
+
+constexpr Check checks_of_daemon[] = {
+    {"daemon", false, check_daemon},  {"journal", true, check_journal}, {"etcd", true, check_etcd},
+    {"dns", true, check_dns},         {"ready", true, check_ready},     {"snapshot", true, check_snapshot},
+    {"filters", true, check_filters}, {"watch", true, check_watch},     {"marks", true, check_marks},
+    {"scan", true, check_scan},       {"limits", true, check_limits},
+};
+
+}  // namespace
+
+std::span<const Check> daemon_checks() { return checks_of_daemon; }
 
 }  // namespace spoor::cli

@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "base/printable.h"
-#include "cli/doctor_checks.h"
+#include "cli/doctor.h"
 #include "cli/format.h"
 
 namespace spoor::cli {
@@ -196,40 +196,6 @@ void check_drive(const Facts& facts, std::size_t index, Findings& findings) {
   }
 }
 
-}  // namespace
-
-std::map<std::uint32_t, std::vector<std::string>> files_of_others(const Facts& facts) {
-  std::map<std::uint32_t, std::vector<std::string>> found;
-  const auto user = daemon_user(facts);
-  if (!user) return found;
-  constexpr std::array opened = {".lock", ".db", ".db-wal", ".db-shm", ".db.commit"};
-  for (const auto& file : facts.data_dir->files) {
-    const auto ends = [&](const char* end) { return file.first.ends_with(end); };
-    const bool is_opened = file.first == "journal" || std::ranges::any_of(opened, ends);
-    if (is_opened && file.second.error == 0 && file.second.user != *user)
-      found[file.second.user].push_back(file.first);
-  }
-  return found;
-}
-
-std::string shell_quoted(std::string_view text) {
-  constexpr std::string_view plain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
-  if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) return std::string(text);
-  const bool is_printable = base::printable(text, text.size()) == text;
-  std::string quoted = is_printable ? "'" : "$'";
-  for (const char byte : text) {
-    if (is_printable) {
-      quoted += byte == '\'' ? std::string(R"('\'')") : std::string(1, byte);
-    } else if (plain.find(byte) != std::string_view::npos) {
-      quoted += byte;
-    } else {
-      quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
-    }
-  }
-  return quoted + "'";
-}
-
 void check_configuration(const Facts& facts, Findings& findings) {
   const std::string fix =
       fmt::format("correct {}, then: systemctl restart spoord", shell_quoted(facts.config_file));
@@ -389,5 +355,51 @@ void check_tls(const Facts& facts, Findings& findings) {
 void check_drives(const Facts& facts, Findings& findings) {
   for (std::size_t i = 0; i < facts.drives.size(); ++i) check_drive(facts, i, findings);
 }
+
+constexpr Check checks_of_file[] = {
+    {"configuration", false, check_configuration},
+    {"permissions", false, check_permissions},
+    {"secrets", false, check_secrets},
+    {"space", false, check_space},
+    {"tls", false, check_tls},
+    {"drives", false, check_drives},
+    {"publish", false, check_publish},
+};
+
+}  // namespace
+
+std::map<std::uint32_t, std::vector<std::string>> files_of_others(const Facts& facts) {
+  std::map<std::uint32_t, std::vector<std::string>> found;
+  const auto user = daemon_user(facts);
+  if (!user) return found;
+  constexpr std::array opened = {".lock", ".db", ".db-wal", ".db-shm", ".db.commit"};
+  for (const auto& file : facts.data_dir->files) {
+    const auto ends = [&](const char* end) { return file.first.ends_with(end); };
+    const bool is_opened = file.first == "journal" || std::ranges::any_of(opened, ends);
+    if (is_opened && file.second.error == 0 && file.second.user != *user)
+      found[file.second.user].push_back(file.first);
+  }
+  return found;
+}
+
+std::string shell_quoted(std::string_view text) {
+  constexpr std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) return std::string(text);
+  const bool is_printable = base::printable(text, text.size()) == text;
+  std::string quoted = is_printable ? "'" : "$'";
+  for (const char byte : text) {
+    if (is_printable) {
+      quoted += byte == '\'' ? std::string(R"('\'')") : std::string(1, byte);
+    } else if (plain.find(byte) != std::string_view::npos) {
+      quoted += byte;
+    } else {
+      quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    }
+  }
+  return quoted + "'";
+}
+
+std::span<const Check> file_checks() { return checks_of_file; }
 
 }  // namespace spoor::cli

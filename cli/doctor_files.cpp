@@ -17,7 +17,7 @@
 #include "base/file_system.h"
 #include "base/printable.h"
 #include "cli/child_calls.h"
-#include "cli/doctor_facts.h"
+#include "cli/doctor.h"
 #include "config/derived.h"
 #include "config/secret_file.h"
 #include "peer/http/credentials.h"
@@ -148,17 +148,11 @@ void add_secret(Facts& facts, const std::string& setting, const fs::path& of) {
 }
 
 // `read` reads the token or password in `of`.
-void try_secret(Facts& facts, const std::string& setting, const fs::path& of,
-                const std::function<base::Result<>()>& read) {
+void try_secret(Facts& facts, const std::string& setting, const fs::path& of, const auto& read) {
   add_secret(facts, setting, of);
   if (!find_file(facts, setting, of)) return;
   if (const auto done = read(); !done)
     facts.config_errors.push_back(fmt::format("{}: {}", setting, done.error().message));
-}
-
-base::Result<> try_token(const fs::path& file) {
-  const auto token = config::read_token(file);
-  return token ? base::Result<>() : base::Result<>(token.error());
 }
 
 void collect_accounts(Facts& facts) {
@@ -212,19 +206,16 @@ void collect_settings(Facts& facts) {
     add_tls(facts, setting, tls->certificate, tls->key, tls->ca);
   };
   add_client("peers.tls", config.peers.tls);
-  try_secret(facts, "peers.token_file", config.peers.token_file,
-             [&] { return try_token(config.peers.token_file); });
+  const fs::path& token_file = config.peers.token_file;
+  try_secret(facts, "peers.token_file", token_file, [&] { return config::read_token(token_file); });
   for (const auto& token : config.auth.tokens)
-    try_secret(facts, "auth.tokens", token.file, [&] { return try_token(token.file); });
+    try_secret(facts, "auth.tokens", token.file, [&] { return config::read_token(token.file); });
   for (const config::Sink& sink : config.publish.sinks) {
     const std::string setting = fmt::format("the sink '{}' of publish.sinks", sink.name);
     const fs::path& file = sink.password_file.empty() ? sink.token_file : sink.password_file;
     config::Sink without_tls = sink;
     without_tls.tls.reset();
-    try_secret(facts, setting, file, [&] {
-      const auto secrets = config::sink_secrets(without_tls);
-      return secrets ? base::Result<>() : base::Result<>(secrets.error());
-    });
+    try_secret(facts, setting, file, [&] { return config::sink_secrets(without_tls); });
   }
   collect_accounts(facts);
   facts.config_path = look_at(facts.config_file);
@@ -237,12 +228,10 @@ void collect_settings(Facts& facts) {
   if (!config.peers.etcd) return;
   const config::Etcd& etcd = *config.peers.etcd;
   add_client("peers.etcd.tls", etcd.tls);
-  try_secret(facts, "peers.etcd.password_file", etcd.password_file, [&] {
-    config::Etcd without_tls = etcd;
-    without_tls.tls.reset();
-    const auto secrets = config::etcd_secrets(without_tls);
-    return secrets ? base::Result<>() : base::Result<>(secrets.error());
-  });
+  config::Etcd without_tls = etcd;
+  without_tls.tls.reset();
+  try_secret(facts, "peers.etcd.password_file", etcd.password_file,
+             [&] { return config::etcd_secrets(without_tls); });
 }
 
 }  // namespace spoor::cli

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/printable.h"
-#include "cli/doctor_facts.h"
+#include "cli/doctor.h"
 #include "cli/format.h"
 #include "peer/gather/cycle_exchange.h"
 #include "peer/gather/cycle_frame.h"
@@ -99,11 +99,9 @@ std::map<std::string, std::string> responding_peers(const ordered_json& status) 
 }
 
 std::optional<std::uint64_t> accepted_marks(const ordered_json& status) {
-  const auto marks = status.find("marks");
-  if (marks == status.end() || !marks->is_object()) return std::nullopt;
-  const auto accepted = marks->find("accepted");
-  if (accepted == marks->end() || !accepted->is_number_unsigned()) return std::nullopt;
-  return accepted->get<std::uint64_t>();
+  static const ordered_json::json_pointer accepted("/marks/accepted");
+  if (!status.contains(accepted) || !status[accepted].is_number_unsigned()) return std::nullopt;
+  return status[accepted].get<std::uint64_t>();
 }
 
 // Without the daemon's list, the peers of the configuration.

@@ -28,14 +28,19 @@ struct Member {
   Place of;
   std::string_view name;
   Place value;
+  std::optional<std::string> S3Record::* text = nullptr;
 };
 
 constexpr Member members[] = {
-    {Place::body, "Event", Place::test},        {Place::body, "Records", Place::records},
-    {Place::record, "eventName", Place::event}, {Place::record, "eventSource", Place::source},
-    {Place::record, "s3", Place::s3},           {Place::s3, "bucket", Place::bucket},
-    {Place::s3, "object", Place::object},       {Place::bucket, "name", Place::name},
-    {Place::object, "key", Place::key},
+    {Place::body, "Event", Place::test},
+    {Place::body, "Records", Place::records},
+    {Place::record, "eventName", Place::event, &S3Record::event},
+    {Place::record, "eventSource", Place::source, &S3Record::source},
+    {Place::record, "s3", Place::s3},
+    {Place::s3, "bucket", Place::bucket},
+    {Place::s3, "object", Place::object},
+    {Place::bucket, "name", Place::name, &S3Record::bucket},
+    {Place::object, "key", Place::key, &S3Record::key},
 };
 
 class Reader final : public json::json_sax_t {
@@ -86,25 +91,16 @@ class Reader final : public json::json_sax_t {
   }
 
   bool string(string_t& value) override {
-    switch (const Place place = next_place()) {
-      case Place::test:
-        notification.event = std::move(value);
-        return true;
-      case Place::event:
-        record_.event = std::move(value);
-        return true;
-      case Place::source:
-        record_.source = std::move(value);
-        return true;
-      case Place::name:
-        record_.bucket = std::move(value);
-        return true;
-      case Place::key:
-        record_.key = std::move(value);
-        return true;
-      default:
-        return other(place);
+    const Place place = next_place();
+    const auto* const known = std::ranges::find(members, place, &Member::value);
+    if (place == Place::test) {
+      notification.event = std::move(value);
+    } else if (known != std::end(members) && known->text != nullptr) {
+      record_.*known->text = std::move(value);
+    } else {
+      return other(place);
     }
+    return true;
   }
 
   bool null() override { return other(next_place()); }

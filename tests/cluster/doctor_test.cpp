@@ -136,21 +136,14 @@ TEST_F(DoctorTest, HealthyNode_IsSilent) {
   EXPECT_EQ(examination["not_checked"], json::array());
 }
 
-TEST_F(DoctorClusterTest, HealthyNodes_AreSilent) {
-  for (const auto& each : cluster_.nodes()) doctor_.expect_silence(each);
-}
-
 TEST_F(DoctorTest, UnusableConfigurationOrCommandLine_ExitsWith2) {
   EXPECT_EQ(cluster_.spoor(node(), {"doctor", "--set", "tracker.items=none"}).code, 2);
   EXPECT_EQ(cluster_.spoor(node(), {"doctor", "extra"}).code, 2);
 }
 
-TEST_F(DoctorDrivesTest, ForeignIdentity_IsAccepted) {
+TEST_F(DoctorDrivesTest, ForeignOrMissingIdentity_IsAccepted) {
   std::ofstream(identity()) << R"({"id":"00112233445566778899aabbccddeeff"})";
   doctor_.fix(node(), "drives", "has the identity of another drive");
-}
-
-TEST_F(DoctorDrivesTest, MissingIdentity_IsAccepted) {
   fs::remove(identity());
   doctor_.fix(node(), "drives", "has no identity");
 }
@@ -192,26 +185,17 @@ TEST_F(DoctorTest, DirectoryOfAnotherUser_IsGivenBack) {
   doctor_.fix(node(), "permissions", "scan.lock belongs to user 65534");
 }
 
-TEST_F(DoctorTest, DirectoryOpenToAllUsers_IsClosed) {
+TEST_F(DoctorTest, WhatIsOpenToAllUsers_IsClosed_AndAnUnusableTokenFound) {
   ASSERT_EQ(::chmod(data_dir().c_str(), 0755), 0);
   doctor_.fix(node(), "permissions", "is open to all users (mode 0755)");
-}
-
-TEST_F(DoctorTest, SecretOpenToAllUsers_IsClosed) {
-  const fs::path file = data_dir().parent_path() / "token";
-  std::ofstream(file) << "0123456789abcdef\n";
-  ASSERT_EQ(::chmod(file.c_str(), 0644), 0);
-  doctor_.fix(node(), "secrets", "open to all users", {"--set", "peers.token_file=" + file.native()});
-}
-
-TEST_F(DoctorTest, UnusableToken_IsAConfigurationError) {
-  const fs::path file = data_dir().parent_path() / "token";
-  std::ofstream(file) << "short\n";
-  ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
-  const Options options{"--set", "peers.token_file=" + file.native()};
+  const fs::path token = data_dir().parent_path() / "token";
+  const Options options{"--set", "peers.token_file=" + token.native()};
+  std::ofstream(token) << "short\n";
+  ASSERT_EQ(::chmod(token.c_str(), 0600), 0);
   doctor_.find(node(), "configuration", "peers.token_file: the token in", options);
-  std::ofstream(file) << "0123456789abcdef\n";
-  doctor_.expect_silence(node(), options);
+  std::ofstream(token) << "0123456789abcdef\n";
+  ASSERT_EQ(::chmod(token.c_str(), 0644), 0);
+  doctor_.fix(node(), "secrets", "open to all users", options);
 }
 
 TEST_F(DoctorTest, Certificate_ExpiredOrSoon_IsReported) {
@@ -263,13 +247,10 @@ TEST_F(DoctorTest, SaturatedCycle_EndsWithAScan) {
   doctor_.fix(node(), "filters", "is saturated");
 }
 
-TEST_F(DoctorTest, DamagedScanDatabase_IsRebuilt) {
+TEST_F(DoctorTest, ScanDatabaseThatIsDamagedOrMissing_IsMadeAnew) {
   fs::remove(data_dir() / "scan.db-wal");  // it has pages that can be read
   std::ofstream(data_dir() / "scan.db") << std::string(100'000, 'x');
   doctor_.fix(node(), "scan", "scan.db can't be read");
-}
-
-TEST_F(DoctorTest, NodeThatWasNeverScanned_IsScanned) {
   for (const char* name : {"scan.db", "scan.db-wal", "scan.db-shm"}) fs::remove(data_dir() / name);
   doctor_.fix(node(), "scan", "never scanned");
 }
@@ -339,21 +320,13 @@ TEST_F(DoctorClusterTest, PeerDownOrHanging_IsReported) {
   doctor_.expect_silence(node());
 }
 
-TEST_F(DoctorClusterTest, PeerOfAnotherCluster_IsReported) {
+TEST_F(DoctorClusterTest, PeerWithOtherSettings_IsReported) {
+  for (const auto& each : cluster_.nodes()) doctor_.expect_silence(each);
   start_with(node(2), {"--set", "node.cluster=other"});
   doctor_.find(node(), "peers", "belongs to another cluster");
   restart(node(2));
-  doctor_.expect_silence(node());
-}
-
-TEST_F(DoctorClusterTest, PeerWithOtherRules_IsReported) {
   start_with(node(2), {"--set", R"(namespace.exclude=["*.tmp"])"});
   doctor_.find(node(), "rules", "n2 (unix:");
-  restart(node(2));
-  doctor_.expect_silence(node());
-}
-
-TEST_F(DoctorClusterTest, TwoNodesWithOneName_AreReported) {
   start_with(node(2), {"--set", "node.name=n1"});
   doctor_.find(node(), "names", "have one name");
   EXPECT_THAT(doctor_.examine(node(1))["problems"][0]["what"].get<std::string>(), HasSubstr("and this node"));
