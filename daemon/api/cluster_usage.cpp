@@ -229,7 +229,7 @@ class Nodes {
       if (node["ok"].get<bool>()) continue;
       const auto name = node["name"].get<std::string>();
       const auto url = node["url"].is_null() ? std::string() : node["url"].get<std::string>();
-      const auto* const last = name.empty() ? last_.of_url(url, query_) : last_.of_node(name, query_);
+      const auto* const last = last_.find(name, url, query_);
       // One that responds under another name, or at another address, counts already.
       if (last == nullptr || instances_.contains(last->node) || responded_.contains(last->url)) continue;
       sum_.add(made_old(last->usage, since));
@@ -306,20 +306,12 @@ void LastUsage::keep(const Query& query, Report report) {
   }
 }
 
-const LastUsage::Report* LastUsage::of_node(std::string_view node, const Query& query) const {
-  return find(query, [&](const Report& report) { return report.node == node; });
-}
-
-const LastUsage::Report* LastUsage::of_url(std::string_view url, const Query& query) const {
-  return find(query, [&](const Report& report) { return report.url == url; });
-}
-
-const LastUsage::Report* LastUsage::find(const Query& query,
-                                         const std::function<bool(const Report&)>& is_of) const {
+const LastUsage::Report* LastUsage::find(std::string_view node, std::string_view url,
+                                         const Query& query) const {
   const Kept* deepest = nullptr;
   for (const Kept& kept : newest_first_) {
-    if (kept.query.path != query.path || !is_of(kept.report)) continue;
-    if (query.owners && !kept.report.usage.owners) continue;
+    const bool is_its = node.empty() ? kept.report.url == url : kept.report.node == node;
+    if (!is_its || kept.query.path != query.path || (query.owners && !kept.report.usage.owners)) continue;
     if (kept.query.depth >= query.depth) return &kept.report;
     if (deepest == nullptr || kept.query.depth > deepest->query.depth) deepest = &kept;
   }

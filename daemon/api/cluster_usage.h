@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <list>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -91,10 +90,9 @@ class LastUsage {
   // Without growth, and without directories that exist no longer.
   void keep(const Query& query, Report report);
 
-  // Null if none is kept. With the owners if they are wanted, and as deep, if there is such a report. The
-  // pointer is valid until the next keep().
-  const Report* of_node(std::string_view node, const Query& query) const;
-  const Report* of_url(std::string_view url, const Query& query) const;
+  // The last report of the node, or of that at the URL if `node` is empty; null if none is kept. With the
+  // owners if they are wanted, and as deep, if there is such a report. Valid until the next keep().
+  const Report* find(std::string_view node, std::string_view url, const Query& query) const;
 
  private:
   struct Kept {
@@ -102,8 +100,6 @@ class LastUsage {
     Report report;
     std::size_t bytes = 0;
   };
-
-  const Report* find(const Query& query, const std::function<bool(const Report&)>& is_of) const;
 
   std::list<Kept> newest_first_;
   std::size_t bytes_ = 0;

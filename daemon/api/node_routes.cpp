@@ -291,29 +291,10 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::sync_watch(const HttpRequest& r
   co_return json_response(peer::sync_json(done));
 }
 
-StatusInput NodeRoutes::status_input() const {
-  return {.node = parts_.node,
-          .version = parts_.version,
-          .uptime = clock_.steady_now() - started_at_,
-          .tracker = parts_.persistence.tracker().status(),
-          .counters = parts_.marks.counters(),
-          .last_save = parts_.snapshot_scheduler.last(),
-          .last_durable_save = parts_.snapshot_scheduler.last_durable(),
-          .failed_saves = parts_.snapshot_scheduler.failures(),
-          .durability = parts_.persistence.durability(),
-          .journal = parts_.persistence.journal_status(),
-          .health_error = parts_.group_commit.health_error(),
-          .peers = parts_.peers.others(),
-          .peer_tls = parts_.peers.tls_expiry(),
-          .etcd = parts_.etcd == nullptr ? nullptr : &parts_.etcd->status(),
-          .dns = parts_.peers.dns_states(),
-          .watch = parts_.watched.states(),
-          .limits = parts_.scans.figures().limits};
-}
-
 boost::asio::awaitable<HttpResponse> NodeRoutes::status() {
   co_await parts_.scans.refresh();  // for the limits
-  const json status = status_json(status_input());
+  const auto counters = parts_.marks.counters();
+  const json status = status_json(parts_, counters, clock_.steady_now() - started_at_);
   co_return json_response(status);
 }
 
@@ -322,7 +303,7 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::metrics(std::string caller) {
   if (!place.is_held()) co_return too_many("scrapes are under way");
   std::function<std::string()> status = [this] {
     const bool is_ready = health_errors().empty();
-    return status_metrics(status_input(), is_ready);
+    return status_metrics(parts_, parts_.marks.counters(), is_ready);
   };
   auto response = co_await parts_.metrics.scrape(std::move(status));
   co_return response;

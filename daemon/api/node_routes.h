@@ -33,22 +33,13 @@ namespace spoor::daemon {
 // must outlive it.
 class NodeRoutes {
  public:
-  struct Parts {
-    tracker::NodeIdentity node;
-    std::string version;
+  struct Parts : StatusSources {
     std::uint64_t run = 0;           // drawn at this start, see peer/gather/cycle_frame.h
     std::uint64_t rules_digest = 0;  // of the namespace rules
-    tracker::Persistence& persistence;
-    SnapshotScheduler& snapshot_scheduler;
-    GroupCommit& group_commit;
-    PeerWatch& peers;
     Introduction& introduction;
     Retirement& retirement;
-    const EtcdMembership* etcd;  // null if it is not configured
     const MarkIntake& marks;
     Metrics& metrics;
-    ScanWatch& scans;
-    WatchedDrives& watched;
     boost::asio::thread_pool& answers;
   };
 
@@ -78,7 +69,6 @@ class NodeRoutes {
  private:
   std::optional<Problem> refuse_adoption(const peer::CycleFrame& frame, const Caller& caller) const;
   HttpResponse last_drives() const;
-  StatusInput status_input() const;
 
   const Parts parts_;
   const base::Clock& clock_;

@@ -44,8 +44,10 @@ void ScanWaits::stop() {
   for (Timer* const wait : waits_) wait->cancel();
 }
 
-boost::asio::awaitable<void> ScanWaits::wait_until(std::function<bool()> is_so, WaitTimes times) {
-  const base::SteadyTime until = clock_.steady_now() + times.most;
+boost::asio::awaitable<void> ScanWaits::wait_until(std::function<bool()> is_so,
+                                                   std::chrono::milliseconds period,
+                                                   std::chrono::milliseconds time_max) {
+  const base::SteadyTime until = clock_.steady_now() + time_max;
   const std::unique_ptr<Timer> timer = timers_.make();
   const auto forget = [this](Timer* wait) { waits_.erase(wait); };
   waits_.insert(timer.get());
@@ -55,7 +57,7 @@ boost::asio::awaitable<void> ScanWaits::wait_until(std::function<bool()> is_so, 
     std::function<bool()> asking = is_so;
     is_over = co_await run_on(pool_, std::move(asking));
     if (is_over || is_stopped_ || clock_.steady_now() >= until) break;
-    is_over = !co_await timer->wait(times.period);
+    is_over = !co_await timer->wait(period);
   }
 }
 
@@ -68,8 +70,7 @@ boost::asio::awaitable<std::optional<Problem>> ScanWaits::wait_for_news(const Ht
   std::function<bool()> is_over = [&request, has_news = std::move(has_news)] {
     return (request.is_abandoned && request.is_abandoned()) || has_news();
   };
-  const WaitTimes times{time_max, news_period};
-  co_await wait_until(std::move(is_over), times);
+  co_await wait_until(std::move(is_over), news_period, time_max);
   co_return std::nullopt;
 }
 
@@ -92,8 +93,7 @@ boost::asio::awaitable<HttpResponse> ScanWaits::start_scan(const HttpRequest& re
     std::error_code error;
     return !std::filesystem::exists(file, error);
   };
-  const WaitTimes times{scan_start_max, scan_start_period};
-  co_await wait_until(is_taken, times);
+  co_await wait_until(is_taken, scan_start_period, scan_start_max);
   --starting_;
   const bool is_started = co_await run_on(pool_, std::move(is_taken));
   if (is_started) co_return json_response({{"started", true}});

@@ -38,13 +38,9 @@ class ScanWaits {
                                                                std::chrono::milliseconds time_max);
 
  private:
-  struct WaitTimes {
-    std::chrono::milliseconds most;
-    std::chrono::milliseconds period;
-  };
-
   // Calls it on the pool, in each period, until it is so, the time has passed, or the daemon stops.
-  boost::asio::awaitable<void> wait_until(std::function<bool()> is_so, WaitTimes times);
+  boost::asio::awaitable<void> wait_until(std::function<bool()> is_so, std::chrono::milliseconds period,
+                                          std::chrono::milliseconds time_max);
 
   const std::filesystem::path scan_request_;
   boost::asio::thread_pool& pool_;

@@ -54,12 +54,13 @@ json writers_json(const MarkCounters& counters) {
   return writers;
 }
 
-json etcd_json(const EtcdStatus* etcd) {
+json etcd_json(const EtcdMembership* etcd) {
   if (etcd == nullptr) return nullptr;
-  return {{"ok", etcd->ok},
-          {"error", text_or_null(etcd->error)},
-          {"registered", etcd->registered},
-          {"members", etcd->members}};
+  const EtcdStatus& status = etcd->status();
+  return {{"ok", status.ok},
+          {"error", text_or_null(status.error)},
+          {"registered", status.registered},
+          {"members", status.members}};
 }
 
 json dns_json(const std::vector<DnsState>& names) {
@@ -74,12 +75,12 @@ json dns_json(const std::vector<DnsState>& names) {
 }
 
 // The last snapshot saved, and the result of the last attempt on each drive.
-json snapshot_status(const StatusInput& input) {
-  if (!input.last_save) return nullptr;
+json snapshot_status(const SnapshotScheduler& scheduler) {
+  if (!scheduler.last()) return nullptr;
   json status = {{"saved_at", nullptr}, {"bytes", 0}, {"generation", 0}};
-  if (input.last_durable_save) status = snapshot_json(*input.last_durable_save);
-  status["drives"] = drives_json(input.last_save->drives);
-  status["failures"] = input.failed_saves;
+  if (scheduler.last_durable()) status = snapshot_json(*scheduler.last_durable());
+  status["drives"] = drives_json(scheduler.last()->drives);
+  status["failures"] = scheduler.failures();
   return status;
 }
 
@@ -146,38 +147,41 @@ json snapshot_json(const tracker::SavedSnapshot& saved) {
           {"drives", drives_json(saved.drives)}};
 }
 
-json status_json(const StatusInput& input) {
-  return {{"node", input.node.node},
-          {"cluster", input.node.cluster},
-          {"instance", input.tracker.instance.to_string()},
-          {"version", input.version},
-          {"uptime_s", seconds(input.uptime)},
+json status_json(const StatusSources& from, const MarkCounters& counters, std::chrono::nanoseconds uptime) {
+  const tracker::TrackerStatus tracker = from.persistence.tracker().status();
+  const tracker::JournalStatus journal = from.persistence.journal_status();
+  const std::string health_error = from.group_commit.health_error();
+  return {{"node", from.node.node},
+          {"cluster", from.node.cluster},
+          {"instance", tracker.instance.to_string()},
+          {"version", from.version},
+          {"uptime_s", seconds(uptime)},
           {"cycle",
-           {{"current", input.tracker.current.value},
-            {"opened_at", base::iso_time(input.tracker.current_opened_at)},
-            {"age_s", seconds(input.tracker.current_age)}}},
-          {"cycles", cycles_json(input.tracker)},
+           {{"current", tracker.current.value},
+            {"opened_at", base::iso_time(tracker.current_opened_at)},
+            {"age_s", seconds(tracker.current_age)}}},
+          {"cycles", cycles_json(tracker)},
           {"filters",
-           {{"bytes", input.tracker.memory_bytes},
-            {"bytes_max", input.tracker.memory_bytes_max},
-            {"spans_dropped", input.tracker.spans_dropped}}},
+           {{"bytes", tracker.memory_bytes},
+            {"bytes_max", tracker.memory_bytes_max},
+            {"spans_dropped", tracker.spans_dropped}}},
           {"marks",
-           {{"accepted", input.counters.accepted},
-            {"ignored", input.counters.ignored},
-            {"new", input.counters.added},
-            {"rejected", input.counters.rejected}}},
-          {"writers", writers_json(input.counters)},
-          {"snapshot", snapshot_status(input)},
+           {{"accepted", counters.accepted},
+            {"ignored", counters.ignored},
+            {"new", counters.added},
+            {"rejected", counters.rejected}}},
+          {"writers", writers_json(counters)},
+          {"snapshot", snapshot_status(from.snapshot_scheduler)},
           {"journal",
-           {{"bytes", input.journal.bytes},
-            {"durability", tracker::to_string(input.durability)},
-            {"ok", input.health_error.empty()},
-            {"error", text_or_null(input.health_error)},
-            {"failures", input.journal.failures}}},
-          {"peers", peers_json(input.peers)},
-          {"membership", {{"etcd", etcd_json(input.etcd)}, {"dns", dns_json(input.dns)}}},
-          {"watch", watch_json(input.watch)},
-          {"limits", scanner::limits_json(input.limits)}};
+           {{"bytes", journal.bytes},
+            {"durability", tracker::to_string(from.persistence.durability())},
+            {"ok", health_error.empty()},
+            {"error", text_or_null(health_error)},
+            {"failures", journal.failures}}},
+          {"peers", peers_json(from.peers.others())},
+          {"membership", {{"etcd", etcd_json(from.etcd)}, {"dns", dns_json(from.peers.dns_states())}}},
+          {"watch", watch_json(from.watched.states())},
+          {"limits", scanner::limits_json(from.scans.figures().limits)}};
 }
 
 std::string status_line(tracker::CycleId current, const std::vector<PeerState>& peers,

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "daemon/durability/group_commit.h"
+#include "daemon/durability/snapshot_scheduler.h"
 #include "daemon/membership/etcd_membership.h"
 #include "daemon/membership/peer_watch.h"
+#include "daemon/status/scan_watch.h"
 #include "daemon/status/watched_drives.h"
-#include "scanner/history/usage_limits.h"
 #include "tracker/cycles/tracker.h"
 #include "tracker/storage/persistence.h"
 
@@ -39,27 +41,21 @@ struct MarkCounters {
   std::map<std::string, OfIdentity> identities = {};
 };
 
-struct StatusInput {
-  const tracker::NodeIdentity& node;
-  const std::string& version;
-  std::chrono::nanoseconds uptime;
-  tracker::TrackerStatus tracker;
-  MarkCounters counters;
-  const std::optional<tracker::SavedSnapshot>& last_save;
-  const std::optional<tracker::SavedSnapshot>& last_durable_save;
-  std::uint64_t failed_saves;
-  tracker::Durability durability;
-  tracker::JournalStatus journal;
-  std::string health_error;      // why marks are not acknowledged at present; empty if they are
-  std::vector<PeerState> peers;  // without this node
-  PeerWatch::TlsExpiry peer_tls;
-  const EtcdStatus* etcd;  // null if it is not configured
-  const std::vector<DnsState>& dns;
-  std::vector<WatchState> watch;
-  const std::vector<scanner::LimitState>& limits;  // as the last scan found them
+// The parts of a node whose status it is.
+struct StatusSources {
+  tracker::NodeIdentity node;
+  std::string version;
+  tracker::Persistence& persistence;
+  SnapshotScheduler& snapshot_scheduler;
+  GroupCommit& group_commit;
+  PeerWatch& peers;
+  const EtcdMembership* etcd;  // null if it is not configured
+  ScanWatch& scans;            // has the limits, as the last scan found them
+  WatchedDrives& watched;
 };
 
-nlohmann::ordered_json status_json(const StatusInput& input);
+nlohmann::ordered_json status_json(const StatusSources& from, const MarkCounters& counters,
+                                   std::chrono::nanoseconds uptime);
 
 // Null if it is not known.
 nlohmann::ordered_json space_json(const std::optional<base::DiskSpace>& space);

@@ -19,13 +19,13 @@ double flag(bool holds) { return holds ? 1 : 0; }
 double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 double seconds(base::WallTime time) { return seconds(time.time_since_epoch()); }
 
-void add_node(MetricFamilies& families, const StatusInput& status, bool is_ready) {
+void add_node(MetricFamilies& families, const StatusSources& from, bool is_ready) {
   families.begin_gauge("spoor_build_info", "The version that runs; always 1.");
-  families.add(1, {{"version", status.version}});
+  families.add(1, {{"version", from.version}});
   families.begin_gauge("spoor_node_info", "Which node this is; always 1.");
-  families.add(1, {{"cluster", status.node.cluster}, {"node", status.node.node}});
+  families.add(1, {{"cluster", from.node.cluster}, {"node", from.node.node}});
   families.begin_gauge("spoor_durability_info", "What an acknowledgement of marks promises; always 1.");
-  families.add(1, {{"durability", std::string(tracker::to_string(status.durability))}});
+  families.add(1, {{"durability", std::string(tracker::to_string(from.persistence.durability()))}});
   families.gauge("spoor_ready", "Whether the node is ready, as /readyz reports.", flag(is_ready));
 }
 
@@ -94,24 +94,26 @@ void add_cycles(MetricFamilies& families, const tracker::TrackerStatus& tracker)
                  number(tracker.memory_bytes_max));
 }
 
-void add_disks(MetricFamilies& families, const StatusInput& status) {
-  if (const auto& saved = status.last_durable_save) {
+void add_disks(MetricFamilies& families, const StatusSources& from) {
+  const SnapshotScheduler& scheduler = from.snapshot_scheduler;
+  const tracker::JournalStatus journal = from.persistence.journal_status();
+  if (const auto& saved = scheduler.last_durable()) {
     families.gauge("spoor_snapshot_saved_timestamp_seconds", "When some drive took a snapshot last.",
                    seconds(saved->saved_at));
     families.gauge("spoor_snapshot_bytes", "Size of that snapshot.", number(saved->bytes));
     families.gauge("spoor_snapshot_generation", "Number of that snapshot.", number(saved->generation));
   }
   families.counter("spoor_snapshot_failures_total", "Attempts to save that no drive took.",
-                   number(status.failed_saves));
+                   number(scheduler.failures()));
   families.begin_gauge("spoor_drive_ok", "Whether the drive took the last snapshot.");
-  if (const auto& tried = status.last_save) {
+  if (const auto& tried = scheduler.last()) {
     for (const auto& drive : tried->drives) families.add(flag(drive.ok), {{"drive", drive.drive.native()}});
   }
-  families.gauge("spoor_journal_bytes", "Size of the journal.", number(status.journal.bytes));
+  families.gauge("spoor_journal_bytes", "Size of the journal.", number(journal.bytes));
   families.gauge("spoor_journal_ok", "Whether marks can be made as durable as promised.",
-                 flag(status.health_error.empty()));
+                 flag(from.group_commit.health_error().empty()));
   families.counter("spoor_journal_failures_total", "Attempts to write the journal that failed.",
-                   number(status.journal.failures));
+                   number(journal.failures));
 }
 
 void add_peers(MetricFamilies& families, const std::vector<PeerState>& peers) {
@@ -305,17 +307,18 @@ std::string MetricFamilies::text() const {
   return prometheus::TextSerializer().Serialize(filled);
 }
 
-std::string status_metrics(const StatusInput& status, bool is_ready) {
+std::string status_metrics(const StatusSources& from, const MarkCounters& counters, bool is_ready) {
   MetricFamilies families;
-  add_node(families, status, is_ready);
-  add_marks(families, status.counters);
-  add_cycles(families, status.tracker);
-  add_disks(families, status);
-  add_peers(families, status.peers);
-  add_peer_tls(families, status.peer_tls);
-  if (status.etcd != nullptr) add_etcd(families, *status.etcd);
-  add_dns(families, status.dns);
-  if (!status.watch.empty()) add_watch(families, status.watch);
+  add_node(families, from, is_ready);
+  add_marks(families, counters);
+  add_cycles(families, from.persistence.tracker().status());
+  add_disks(families, from);
+  add_peers(families, from.peers.others());
+  add_peer_tls(families, from.peers.tls_expiry());
+  if (from.etcd != nullptr) add_etcd(families, from.etcd->status());
+  add_dns(families, from.peers.dns_states());
+  const std::vector<WatchState> watch = from.watched.states();
+  if (!watch.empty()) add_watch(families, watch);
   return families.text();
 }
 

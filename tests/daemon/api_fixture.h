@@ -56,9 +56,15 @@ class ApiTest : public testing::Test {
         *persistence_, *introduction_, *peers_, nullptr);
     intake_.emplace(context_, large_bodies_, *persistence_, rules_, tracker::DrivePaths(), *group_commit_,
                     *introduction_, clock_);
-    routes_.emplace(NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_,
-                                      *group_commit_, *peers_, *introduction_, *retirement_, nullptr,
-                                      *intake_, metrics_, scans_, watched_, reading_},
+    routes_.emplace(NodeRoutes::Parts{{node_, "0", *persistence_, *snapshot_scheduler_, *group_commit_,
+                                       *peers_, nullptr, scans_, watched_},
+                                      1,
+                                      rules_.digest(),
+                                      *introduction_,
+                                      *retirement_,
+                                      *intake_,
+                                      metrics_,
+                                      reading_},
                     clock_);
     gather_.emplace(
         context_,

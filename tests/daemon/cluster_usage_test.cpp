@@ -282,13 +282,13 @@ TEST(LastUsageTest, ReportOfTheTotalAlone_DoesNotReplaceADeeperOne) {
   usage.total.children[1].growth.emplace().change = scanner::UsageGrowth::Change::deleted;
   last.keep({.path = "", .depth = 2, .owners = false}, {"n", "u", usage});
   last.keep({.path = "", .depth = 0, .owners = false}, {"n", "u", scanner::Usage()});
-  const auto* const found = last.of_url("u", {.path = "", .depth = 1, .owners = false});
+  const auto* const found = last.find("", "u", {.path = "", .depth = 1, .owners = false});
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->usage.total.bytes, 7U);
   ASSERT_EQ(found->usage.total.children.size(), 1U);
   EXPECT_EQ(found->usage.total.children[0].path, "there");
-  EXPECT_EQ(last.of_node("n", {.path = "", .depth = 0, .owners = false})->usage.total.bytes, 0U);
-  EXPECT_EQ(last.of_node("n", {.path = "", .depth = 0, .owners = true}), nullptr);
+  EXPECT_EQ(last.find("n", "", {.path = "", .depth = 0, .owners = false})->usage.total.bytes, 0U);
+  EXPECT_EQ(last.find("n", "", {.path = "", .depth = 0, .owners = true}), nullptr);
 }
 
 TEST(LastUsageTest, Memory_IsBounded) {
@@ -305,8 +305,8 @@ TEST(LastUsageTest, Memory_IsBounded) {
   }
   constexpr int nodes = 1'000;
   for (int node = 0; node < nodes; ++node) last.keep({}, {fmt::format("n{}", node), "", usage});
-  EXPECT_EQ(last.of_node("n0", {}), nullptr) << "the oldest is dropped";
-  const auto* const newest = last.of_node("n999", {});
+  EXPECT_EQ(last.find("n0", "", {}), nullptr) << "the oldest is dropped";
+  const auto* const newest = last.find("n999", "", {});
   ASSERT_NE(newest, nullptr);
   EXPECT_EQ(newest->usage.total.bytes, 1'000U);
   EXPECT_EQ(newest->usage.total.children.size(), LastUsage::entries_each);

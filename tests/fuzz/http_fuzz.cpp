@@ -112,11 +112,17 @@ class Node {
         *persistence_, *introduction_, *peers_, nullptr);
     intake_ = std::make_unique<MarkIntake>(context_, pool_, *persistence_, rules_, tracker::DrivePaths(),
                                            *group_commit_, *introduction_, clock_);
-    routes_ = std::make_unique<NodeRoutes>(
-        NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_, *group_commit_,
-                          *peers_, *introduction_, *retirement_, nullptr, *intake_, metrics_, scans_,
-                          watched_, pool_},
-        clock_);
+    routes_ =
+        std::make_unique<NodeRoutes>(NodeRoutes::Parts{{node_, "0", *persistence_, *snapshot_scheduler_,
+                                                        *group_commit_, *peers_, nullptr, scans_, watched_},
+                                                       1,
+                                                       rules_.digest(),
+                                                       *introduction_,
+                                                       *retirement_,
+                                                       *intake_,
+                                                       metrics_,
+                                                       pool_},
+                                     clock_);
     gather_ = std::make_unique<ScanGather>(
         context_,
         ScanGather::Options{.node = node_,
@@ -126,8 +132,9 @@ class Node {
                             .members_digest = 0,
                             .make_transport = fakes::LentTransport::maker(nobody_, nobody_)},
         [this](const HttpRequest& request) { return routes_->cycle(request); }, *peers_, nullptr, clock_);
-    api_ = std::make_unique<Api>(context_, node_.node, Api::Services{*intake_, *routes_, reports_, *gather_},
-                                 access_, clock_);
+    api_ = std::make_unique<Api>(context_, node_.node,
+                                 Api::Services{*intake_, *routes_, reports_, scan_waits_, *gather_}, access_,
+                                 clock_);
     sessions_->service.handle = [this](const HttpRequest& request) {
       return metrics_.measure(request, route_of(request.path), api_->handle(request));
     };
@@ -202,7 +209,8 @@ class Node {
   std::unique_ptr<Introduction> introduction_;
   std::unique_ptr<PeerWatch> peers_;
   std::unique_ptr<Retirement> retirement_;
-  Reports reports_{"/nowhere/scan.db", pool_, clock_, timers_};
+  ScanWaits scan_waits_{"/nowhere/scan.db", pool_, clock_, timers_};
+  Reports reports_{"/nowhere/scan.db", pool_, clock_, scan_waits_};
   ScanWatch scans_{context_, pool_, "/nowhere/scan.db"};
   const HttpServer server_{context_, {}};
   Metrics metrics_{server_, scans_, clock_};
