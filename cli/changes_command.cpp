@@ -14,8 +14,8 @@
 #include "base/number.h"
 #include "base/printable.h"
 #include "base/standard_streams.h"
-#include "cli/commands.h"
-#include "cli/format.h"
+#include "cli/program/commands.h"
+#include "cli/program/format.h"
 #include "config/units.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/feed/consumers.h"
@@ -97,19 +97,18 @@ class Printer {
 
 class ChangesCommand {
  public:
-  ChangesCommand(const ChangesFlags& flags, const config::Config& config) : flags_(flags), config_(config) {}
+  ChangesCommand(const ChangesFlags& flags, const config::Config& config)
+      : flags_(flags),
+        data_dir_(config.node.data_dir),
+        database_(open_database(config)),
+        latest_(or_fail(scanner::latest_scan(database_))) {}
 
   void run() {
-    if (flags_.forget) return forget();
-    const auto file = scanner::UsageDatabase::file_in(config_.node.data_dir);
-    or_fail(check_readable(file));
-    auto database = or_fail(scanner::UsageDatabase::open_read_only(file));
-    const auto latest = or_fail(scanner::latest_scan(database));
-    if (flags_.latest) return print_latest(database, latest);
-    if (flags_.consumers) return print_consumers(database, latest);
-    if (flags_.quiet) return move(database, latest);
-    const auto since = find_since(database, latest);
-    if (!since) return start_over(database, latest);
+    if (flags_.latest) return print_latest();
+    if (flags_.consumers) return print_consumers();
+    if (flags_.quiet) return move();
+    const auto since = find_since();
+    if (!since) return start_over();
     Printer printer(flags_);
     const scanner::FeedRange range{.since = *since,
                                    .until = flags_.until,
@@ -118,47 +117,41 @@ class ChangesCommand {
                                    .drive = flags_.drive,
                                    .everything = flags_.everything};
     const auto until = or_fail(scanner::read_changes_in_pages(
-        database, range, page_bytes, [&](const FeedEntry& entry) { return printer.print(entry); }));
-    if (!until) return start_over(database, latest);
+        database_, range, page_bytes, [&](const FeedEntry& entry) { return printer.print(entry); }));
+    if (!until) return start_over();
     if (!printer.error().empty()) throw Failure{exit_failed, printer.error()};
     // Changes that were not printed must not be committed.
     base::flush_standard_output();
-    if (flags_.commit) commit(database, *until);
+    if (flags_.commit) commit(*until);
   }
 
  private:
-  scanner::Consumers open_consumers() const {
-    return or_fail(scanner::Consumers::open(config_.node.data_dir));
-  }
+  scanner::Consumers open_consumers() const { return or_fail(scanner::Consumers::open(data_dir_)); }
+  std::string feed_id() { return or_fail(scanner::feed_id(database_)); }
 
-  void print_latest(scanner::UsageDatabase& database, std::uint64_t latest) const {
-    if (!flags_.json) return print_exact(fmt::format("{}\n", latest));
-    const auto id = or_fail(scanner::feed_id(database));
-    print_json({{"feed", id}, {"scan", latest}}, -1);
+  void print_latest() {
+    if (!flags_.json) return print_exact(fmt::format("{}\n", latest_));
+    print_json({{"feed", feed_id()}, {"scan", latest_}}, -1);
   }
 
   // How many scans a consumer has still to read; nothing if it has to start over.
-  static std::optional<std::uint64_t> lag_of(scanner::UsageDatabase& database,
-                                             const scanner::Consumer& consumer, std::uint64_t latest,
-                                             bool starts_over) {
-    if (starts_over) return std::nullopt;
-    const auto id = or_fail(scanner::feed_id(database));
-    if (consumer.feed_id != id || consumer.scan > latest) return std::nullopt;
+  std::optional<std::uint64_t> lag_of(const scanner::Consumer& consumer, bool starts_over) {
+    if (starts_over || consumer.feed_id != feed_id() || consumer.scan > latest_) return std::nullopt;
     const auto until =
-        or_fail(scanner::read_changes(database, {.since = consumer.scan, .until = {}, .after = {}},
+        or_fail(scanner::read_changes(database_, {.since = consumer.scan, .until = {}, .after = {}},
                                       [](const FeedEntry&) { return false; }));
-    return until ? std::optional(latest - consumer.scan) : std::nullopt;
+    return until ? std::optional(latest_ - consumer.scan) : std::nullopt;
   }
 
-  void print_consumers(scanner::UsageDatabase& database, std::uint64_t latest) const {
+  void print_consumers() {
     auto consumers = open_consumers();
     const auto list = or_fail(consumers.list());
-    auto json = nlohmann::ordered_json{{"latest", latest}, {"consumers", nlohmann::ordered_json::array()}};
+    auto json = nlohmann::ordered_json{{"latest", latest_}, {"consumers", nlohmann::ordered_json::array()}};
     Table table({"consumer", "scan", "behind", "committed", ""}, {3, 4});
     for (const scanner::Consumer& consumer : list) {
       const auto found = or_fail(consumers.find(consumer.name));
       const bool starts_over = found && found->progress && !found->progress->start_over_id.empty();
-      const auto behind = lag_of(database, consumer, latest, starts_over);
+      const auto behind = lag_of(consumer, starts_over);
       const std::string committed = base::iso_time(consumer.committed_at);
       json["consumers"].push_back({{"consumer", consumer.name},
                                    {"scan", consumer.scan},
@@ -173,42 +166,37 @@ class ChangesCommand {
     print_text(list.empty() ? "no consumer has committed yet\n" : table.to_string());
   }
 
-  void move(scanner::UsageDatabase& database, std::uint64_t latest) const {
-    const std::uint64_t until = flags_.until.value_or(latest);
-    if (until <= latest) return commit(database, until);
-    throw Failure{exit_failed,
-                  fmt::format("--until: the last scan is {}, so there is no scan {} yet", latest, until)};
+  void move() {
+    const std::uint64_t until = flags_.until.value_or(latest_);
+    if (until <= latest_) return commit(until);
+    throw_failure(exit_failed, "--until: the last scan is {}, so there is no scan {} yet", latest_, until);
   }
 
   // The scan before the first one that ended after this time. By number: where the clock was set back, a
   // later scan has an earlier time.
-  static std::uint64_t scan_before(scanner::UsageDatabase& database, base::WallTime time,
-                                   std::uint64_t latest) {
+  std::uint64_t scan_before(base::WallTime time) {
     constexpr std::size_t all = 1'000'000;
     constexpr std::size_t no_reasons = 0;
-    std::uint64_t before = latest;
-    for (const scanner::ScanRecord& scan : or_fail(database.scans(all, no_reasons))) {
+    std::uint64_t before = latest_;
+    for (const scanner::ScanRecord& scan : or_fail(database_.scans(all, no_reasons))) {
       if (scan.finished_at > time) before = scan.id - 1;
     }
     return before;
   }
 
   // Nothing for a consumer that has no position yet.
-  std::optional<std::uint64_t> find_since(scanner::UsageDatabase& database, std::uint64_t latest) const {
+  std::optional<std::uint64_t> find_since() {
+    const std::uint64_t until = flags_.until.value_or(latest_);
     if (flags_.after) return flags_.after;
-    if (flags_.since_time)
-      return std::min(scan_before(database, *flags_.since_time, latest), flags_.until.value_or(latest));
+    if (flags_.since_time) return std::min(scan_before(*flags_.since_time), until);
     if (flags_.everything) return 0;
-    if (flags_.consumer.empty()) {
-      const std::uint64_t until = std::min(latest, flags_.until.value_or(latest));
-      return until - std::min<std::uint64_t>(until, 1);
-    }
-    const auto id = or_fail(scanner::feed_id(database));
-    return or_fail(open_consumers().position(flags_.consumer, id));
+    if (!flags_.consumer.empty()) return or_fail(open_consumers().position(flags_.consumer, feed_id()));
+    const std::uint64_t last = std::min(latest_, until);
+    return last - std::min<std::uint64_t>(last, 1);
   }
 
   // The consumer has to read everything. With --commit it continues after the last scan, or after --until.
-  void start_over(scanner::UsageDatabase& database, std::uint64_t latest) const {
+  void start_over() {
     if (!flags_.commit) {
       const bool is_new = !flags_.consumer.empty() && !or_fail(open_consumers().find(flags_.consumer));
       const std::string why = is_new ? fmt::format("consumer '{}' is new", flags_.consumer)
@@ -217,25 +205,26 @@ class ChangesCommand {
                                          ": copy everything once (with --consumer NAME --commit first, so "
                                          "that nothing is missed)"};
     }
-    latest = std::min(latest, flags_.until.value_or(latest));
-    commit(database, latest);
-    throw Failure{exit_start_over,
-                  fmt::format("copy everything once; '{}' continues from scan {}", flags_.consumer, latest)};
+    const std::uint64_t last = std::min(latest_, flags_.until.value_or(latest_));
+    commit(last);
+    throw_failure(exit_start_over, "copy everything once; '{}' continues from scan {}", flags_.consumer,
+                  last);
   }
 
-  void commit(scanner::UsageDatabase& database, std::uint64_t scan) const {
-    const auto id = or_fail(scanner::feed_id(database));
-    or_fail(open_consumers().commit({flags_.consumer, id, scan, base::SystemClock().wall_now()}));
-  }
-
-  void forget() const {
-    if (!or_fail(open_consumers().forget(flags_.consumer)))
-      throw Failure{exit_failed, fmt::format("there is no consumer '{}'", flags_.consumer)};
+  void commit(std::uint64_t scan) {
+    or_fail(open_consumers().commit({flags_.consumer, feed_id(), scan, base::SystemClock().wall_now()}));
   }
 
   const ChangesFlags& flags_;
-  const config::Config& config_;
+  const std::filesystem::path data_dir_;
+  scanner::UsageDatabase database_;
+  const std::uint64_t latest_;
 };
+
+void forget(const std::string& consumer, const config::Config& config) {
+  if (!or_fail(or_fail(scanner::Consumers::open(config.node.data_dir)).forget(consumer)))
+    throw_failure(exit_failed, "there is no consumer '{}'", consumer);
+}
 
 // The path of the drive as in the configuration.
 std::string find_drive(const config::Config& config, const std::string& path) {
@@ -243,8 +232,8 @@ std::string find_drive(const config::Config& config, const std::string& path) {
   if (!normal.has_filename()) normal = normal.parent_path();
   const auto drive = std::ranges::find(config.drives, normal);
   if (drive != config.drives.end()) return drive->native();
-  throw Failure{exit_usage, fmt::format("--drive: '{}' is not among the drives in the configuration",
-                                        base::printable(path))};
+  throw_failure(exit_usage, "--drive: '{}' is not among the drives in the configuration",
+                base::printable(path));
 }
 
 void run(const GlobalOptions& global, ChangesFlags& flags) {
@@ -278,6 +267,7 @@ void run(const GlobalOptions& global, ChangesFlags& flags) {
     if (const auto check = registry.check(flags.drive); !check.error.empty())
       throw Failure{exit_failed, check.error};
   }
+  if (flags.forget) return forget(flags.consumer, config);
   ChangesCommand(flags, config).run();
 }
 
@@ -291,19 +281,15 @@ void add_changes_command(CLI::App& program, const GlobalOptions& options) {
       "each one's own entries; with --files, each file that is new or changed instead. Exit codes: 0 done; 1 "
       "failed; 2 wrong usage or configuration; 4 what changed\n"
       "since then is not kept: nothing is printed, copy everything once.");
-  command
-      ->add_option("--since", flags->since,
-                   "Lists what scans found since then: 2d, yesterday, 2026-11-21 or 2026-11-21T04:05:06Z "
-                   "(default: what the last scan found)")
-      ->type_name("TIME");
-  command->add_option("--after", flags->after, "Lists the changes after this scan")->type_name("SCAN");
-  command->add_option("--until", flags->until, "The last scan to list (default: the latest scan)")
-      ->type_name("SCAN");
-  command->add_option("--consumer", flags->consumer, "Lists what this consumer has not read yet")
-      ->type_name("NAME");
+  add_value(*command, "--since", flags->since, "TIME",
+            "Lists what scans found since then: 2d, yesterday, 2026-11-21 or 2026-11-21T04:05:06Z "
+            "(default: what the last scan found)");
+  add_value(*command, "--after", flags->after, "SCAN", "Lists the changes after this scan");
+  add_value(*command, "--until", flags->until, "SCAN", "The last scan to list (default: the latest scan)");
+  add_value(*command, "--consumer", flags->consumer, "NAME", "Lists what this consumer has not read yet");
   command->add_flag("--everything", flags->everything,
                     "Lists all that the last scan found, not only what changed");
-  command->add_option("--drive", flags->drive, "Lists only changes on this drive")->type_name("DIR");
+  add_value(*command, "--drive", flags->drive, "DIR", "Lists only changes on this drive");
   command->add_flag("--latest", flags->latest,
                     "Prints only the number of the last scan (--json: also the id of the feed)");
   command->add_flag("--consumers", flags->consumers,

@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 #include "base/printable.h"
-#include "cli/commands.h"
-#include "cli/daemon_client.h"
-#include "cli/format.h"
+#include "cli/program/commands.h"
+#include "cli/program/daemon_client.h"
+#include "cli/program/format.h"
 
 namespace spoor::cli {
 namespace {
@@ -45,7 +45,7 @@ std::string state_of(const ordered_json& member, bool has_totals) {
 
 // Each node with its totals, and those of all.
 int show_nodes(const GlobalOptions& global, bool as_json) {
-  auto daemon = or_fail(DaemonClient::create(global, {.timeout = cluster_timeout}), exit_usage);
+  auto daemon = or_fail(DaemonClient::create(global, cluster_timeout), exit_usage);
   const auto listed = or_fail(daemon.exchange("GET", "/v1/members"));
   const auto usage = or_fail(daemon.exchange("GET", "/v1/usage?scope=cluster&depth=0&absent=empty"));
   const auto members = members_by_url(listed);

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "cli/commands.h"
-#include "cli/format.h"
+#include "cli/program/commands.h"
+#include "cli/program/format.h"
 #include "config/derived.h"
 #include "config/load.h"
 
@@ -25,7 +25,7 @@ void add_config_command(CLI::App& program, const GlobalOptions& options) {
   check->callback([as_json, &options] {
     refuse_url(options, "config");
     const auto overlaps = config::find_drive_overlaps(or_fail(options.load_config(), exit_usage));
-    if (!overlaps.empty()) throw Failure{exit_usage, fmt::format("{}", fmt::join(overlaps, "\n"))};
+    if (!overlaps.empty()) throw_failure(exit_usage, "{}", fmt::join(overlaps, "\n"));
     print_exact(*as_json ? "{\"valid\":true}\n" : "the configuration is valid\n");
   });
 }

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/data_dir.h"
-#include "cli/options.h"
+#include "cli/program/options.h"
 #include "cli/setup/node_files.h"
 #include "config/config.h"
 #include "scanner/feed/publish_record.h"

@@ -7,7 +7,7 @@
 
 #include "base/printable.h"
 #include "cli/doctor.h"
-#include "cli/format.h"
+#include "cli/program/format.h"
 
 namespace spoor::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/printable.h"
 #include "cli/doctor.h"
-#include "cli/format.h"
+#include "cli/program/format.h"
 #include "config/derived.h"
 #include "scanner/report_json.h"
 

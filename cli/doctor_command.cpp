@@ -4,9 +4,9 @@
 #include <string>
 
 #include "base/clock.h"
-#include "cli/commands.h"
 #include "cli/doctor.h"
-#include "cli/format.h"
+#include "cli/program/commands.h"
+#include "cli/program/format.h"
 #include "cli/setup/node_files.h"
 #include "config/derived.h"
 #include "config/load.h"

@@ -10,7 +10,7 @@
 
 #include "base/printable.h"
 #include "cli/doctor.h"
-#include "cli/format.h"
+#include "cli/program/format.h"
 #include "peer/gather/cycle_exchange.h"
 #include "peer/gather/cycle_frame.h"
 #include "peer/http/http_transport.h"

@@ -1,14 +1,12 @@
 #include <fmt/core.h>
 
-#include <boost/url/encode.hpp>
-#include <boost/url/rfc/unreserved_chars.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/commands.h"
-#include "cli/daemon_client.h"
-#include "cli/format.h"
+#include "cli/program/commands.h"
+#include "cli/program/daemon_client.h"
+#include "cli/program/format.h"
 
 namespace spoor::cli {
 namespace {
@@ -26,7 +24,7 @@ std::string drives_text(const ordered_json& drives) {
 
 void ask(const GlobalOptions& global, const std::string& method, const std::string& target, bool as_json) {
   // The daemon writes to the drive before it responds to `accept`.
-  auto daemon = or_fail(DaemonClient::create(global, {.timeout = std::chrono::minutes(1)}), exit_usage);
+  auto daemon = or_fail(DaemonClient::create(global, std::chrono::minutes(1)), exit_usage);
   const auto json = or_fail(daemon.exchange(method, target));
   if (as_json) return print_json(json);
   print_text(drives_text(json.at("drives")));
@@ -43,10 +41,9 @@ void add_drives_command(CLI::App& program, const GlobalOptions& global) {
   CLI::App* command = program.add_subcommand("drives", "Shows the drives, their identity and state");
   command->add_flag("--json", flags->json, "Prints JSON");
   CLI::App* accept = command->add_subcommand("accept", "Accepts what is now at a drive's path as the drive");
-  accept->add_option("PATH", flags->path, "The drive, as in the configuration")->type_name("DIR")->required();
+  add_value(*accept, "PATH", flags->path, "DIR", "The drive, as in the configuration")->required();
   accept->callback([flags, &global] {
-    const auto path = boost::urls::encode(flags->path, boost::urls::unreserved_chars);
-    ask(global, "POST", "/v1/drives/accept?path=" + path, flags->json);
+    ask(global, "POST", "/v1/drives/accept?path=" + url_encoded(flags->path), flags->json);
   });
   command->callback([command, flags, &global] {
     if (command->get_subcommands().empty()) ask(global, "GET", "/v1/drives", flags->json);

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "base/printable.h"
-#include "cli/commands.h"
-#include "cli/format.h"
+#include "cli/program/commands.h"
+#include "cli/program/format.h"
 #include "tracker/errors.h"
 #include "tracker/storage/minio_snapshot.h"
 #include "tracker/storage/snapshot.h"
@@ -184,7 +184,7 @@ int run(const InspectOptions& options) {
   std::vector<std::string> paths = options.contains;
   if (!options.contains_from.empty()) {
     std::ifstream lines(options.contains_from);
-    if (!lines) throw Failure{exit_failed, fmt::format("cannot read {}", options.contains_from)};
+    if (!lines) throw_failure(exit_failed, "cannot read {}", options.contains_from);
     for (std::string line; std::getline(lines, line);) paths.push_back(line);
   }
   const auto inspected = inspect(options.file);
@@ -197,12 +197,11 @@ void add_inspect_command(CLI::App& program, const GlobalOptions& global, int& co
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command =
       program.add_subcommand("inspect", "Shows what is in a .tracker.bin, Spoor's or MinIO's (version 7)");
-  command->add_option("FILE", options->file, "The file")->type_name("FILE")->required();
-  command->add_option("--contains", options->contains, "Shows which cycles may contain this path; repeatable")
-      ->type_name("PATH")
+  add_value(*command, "FILE", options->file, "FILE", "The file")->required();
+  add_value(*command, "--contains", options->contains, "PATH",
+            "Shows which cycles may contain this path; repeatable")
       ->allow_extra_args(false);
-  command->add_option("--contains-from", options->contains_from, "The same for each line of a file")
-      ->type_name("FILE");
+  add_value(*command, "--contains-from", options->contains_from, "FILE", "The same for each line of a file");
   command->add_flag("--json", options->json, "Prints JSON");
   command->callback([options, &global, &code] {
     refuse_url(global, "inspect");

@@ -15,8 +15,8 @@
 #include "base/printable.h"
 #include "base/standard_streams.h"
 #include "base/version.h"
-#include "cli/commands.h"
-#include "cli/format.h"
+#include "cli/program/commands.h"
+#include "cli/program/format.h"
 #include "config/problem.h"
 
 namespace {
@@ -59,25 +59,17 @@ int run(int argc, char** argv) {
   CLI::App program("Change tracking for storage nodes: marks, scans, usage.", "spoor");
   GlobalOptions options;
   int code = exit_done;
-  program.add_option("--config", options.config_file, "The configuration (default: /etc/spoor/spoor.json)")
-      ->type_name("FILE");
-  program
-      .add_option("--set", options.overrides, "Overrides a setting: key=value, the key dotted; repeatable")
-      ->type_name("KEY=VALUE")
+  add_value(program, "--config", options.config_file, "FILE",
+            "The configuration (default: /etc/spoor/spoor.json)");
+  add_value(program, "--set", options.overrides, "KEY=VALUE",
+            "Overrides a setting: key=value, the key dotted; repeatable")
       ->allow_extra_args(false);
-  program
-      .add_option(
-          "--url", options.url,
-          "The daemon to connect to: http(s)://host:port or unix:/path (default: from the configuration)")
-      ->type_name("URL");
-  program
-      .add_option("--token-file", options.token_file,
-                  "File with the token to send to the daemon (default: peers.token_file)")
-      ->type_name("FILE");
-  program
-      .add_option("--ca", options.ca,
-                  "The trusted certificate authorities for https, in PEM (default: peers.tls.ca)")
-      ->type_name("FILE");
+  add_value(program, "--url", options.url, "URL",
+            "The daemon to connect to: http(s)://host:port or unix:/path (default: from the configuration)");
+  add_value(program, "--token-file", options.token_file, "FILE",
+            "File with the token to send to the daemon (default: peers.token_file)");
+  add_value(program, "--ca", options.ca, "FILE",
+            "The trusted certificate authorities for https, in PEM (default: peers.tls.ca)");
   program.set_version_flag("--version", spoor::base::version_text("spoor"));
   program.require_subcommand(0, 1);  // a missing command is reported below; CLI11 reports an unknown one
   program.fallthrough();             // accepts the options above after the command, too

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/printable.h"
-#include "cli/commands.h"
-#include "cli/format.h"
-#include "cli/places.h"
+#include "cli/program/commands.h"
+#include "cli/program/format.h"
+#include "cli/program/places.h"
 #include "cli/rsync_lines.h"
 #include "client/mark_queue.h"
 #include "peer/http/http_transport.h"
@@ -26,6 +26,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr double timeout_max_s = 1e9;
+constexpr double attempt_max_s = 10;  // of one exchange with the daemon
 
 struct MarkOptions {
   std::string kind = "dir";
@@ -37,10 +38,10 @@ struct MarkOptions {
   std::vector<std::string> paths;
 };
 
-// The timeout of one attempt: that of all attempts, limited to 0.1..10 s.
-milliseconds exchange_timeout(const MarkOptions& options) {
-  const std::chrono::duration<double> all(std::clamp(options.timeout_s, 0.1, 10.0));
-  return std::chrono::duration_cast<milliseconds>(all);
+// Of all attempts, and at least one.
+milliseconds timeout_of(const MarkOptions& options, double max_s = timeout_max_s) {
+  const std::chrono::duration<double> timeout(std::clamp(options.timeout_s, 0.1, max_s));
+  return std::chrono::duration_cast<milliseconds>(timeout);
 }
 
 // Sends marks in batches, and repeats each until the daemon has acknowledged it.
@@ -51,7 +52,7 @@ class Marker {
       : global_(global),
         endpoint_(std::move(endpoint)),
         options_(options),
-        transport_({.credentials = std::move(credentials), .timeout = exchange_timeout(options)}),
+        transport_({.credentials = std::move(credentials), .timeout = timeout_of(options, attempt_max_s)}),
         queue_(
             {},
             [this](const client::MarkBatch& batch, client::Deadline) {
@@ -116,11 +117,7 @@ class Marker {
     return path ? std::optional(*path) : std::nullopt;
   }
 
-  // Of all attempts, and at least one.
-  client::Deadline deadline() const {
-    const std::chrono::duration<double> timeout(std::clamp(options_.timeout_s, 0.1, timeout_max_s));
-    return std::chrono::steady_clock::now() + std::chrono::duration_cast<milliseconds>(timeout);
-  }
+  client::Deadline deadline() const { return std::chrono::steady_clock::now() + timeout_of(options_); }
 
   base::Result<> result_of(client::Outcome outcome) const {
     if (outcome == client::Outcome::done || outcome == client::Outcome::refused) return {};
@@ -219,15 +216,13 @@ void add_mark_command(CLI::App& program, const GlobalOptions& global, int& code)
           ->capture_default_str();
   CLI::Option* const nul = command->add_flag("-0,--null", options->nul_separated,
                                              "Standard input is separated by NUL, not by newlines");
-  command->add_option("--prefix", options->prefix, "Prepended to every path")->type_name("PATH");
-  command->add_option("--timeout", options->timeout_s, "Seconds to retry until acknowledged")
-      ->type_name("SECONDS")
+  add_value(*command, "--prefix", options->prefix, "PATH", "Prepended to every path");
+  add_value(*command, "--timeout", options->timeout_s, "SECONDS", "Seconds to retry until acknowledged")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_flag("--json", options->json, "Prints the counters as JSON");
   CLI::Option* const paths =
-      command->add_option("PATH", options->paths, "Changed paths; - or none reads standard input")
-          ->type_name("PATH");
+      add_value(*command, "PATH", options->paths, "PATH", "Changed paths; - or none reads standard input");
   command->add_option("--from", options->from, "Standard input is what rsync --out-format='%i %n' printed")
       ->check(CLI::IsMember({"rsync"}))
       ->excludes(kind, nul, paths);

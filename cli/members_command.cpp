@@ -1,8 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <boost/url/encode.hpp>
-#include <boost/url/rfc/unreserved_chars.hpp>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,9 +9,9 @@
 #include <vector>
 
 #include "base/printable.h"
-#include "cli/commands.h"
-#include "cli/daemon_client.h"
-#include "cli/format.h"
+#include "cli/program/commands.h"
+#include "cli/program/daemon_client.h"
+#include "cli/program/format.h"
 #include "scanner/store/usage_database.h"
 
 namespace spoor::cli {
@@ -59,7 +57,7 @@ void add_known(const config::Config& config, Members& members) {
 
 // As the sources of the daemon list them now.
 Members find_members(const GlobalOptions& global, const config::Config& config) {
-  auto daemon = or_fail(DaemonClient::create(global, {.timeout = std::chrono::minutes(1)}), exit_usage);
+  auto daemon = or_fail(DaemonClient::create(global, std::chrono::minutes(1)), exit_usage);
   const auto listed = or_fail(daemon.exchange("GET", "/v1/members"));
   Members members;
   for (const auto& member : listed.at("members")) {
@@ -99,9 +97,8 @@ int list(const GlobalOptions& global, bool as_json) {
 
 void retire(const GlobalOptions& global, const std::string& name) {
   // It asks all members, then hands its marks to one of several.
-  auto daemon = or_fail(DaemonClient::create(global, {.timeout = std::chrono::minutes(3)}), exit_usage);
-  const std::string query =
-      name.empty() ? "" : "?node=" + boost::urls::encode(name, boost::urls::unreserved_chars);
+  auto daemon = or_fail(DaemonClient::create(global, std::chrono::minutes(3)), exit_usage);
+  const std::string query = name.empty() ? "" : "?node=" + url_encoded(name);
   const auto json = or_fail(daemon.exchange("POST", "/v1/retire" + query));
   const auto node = json.at("node").get<std::string>();
   for (const auto& silent : json.at("silent")) {
@@ -130,7 +127,7 @@ void add_members_command(CLI::App& program, const GlobalOptions& global, int& co
   command->add_flag("--json", flags->json, "Prints JSON");
   CLI::App* retirement = command->add_subcommand(
       "retire", "Retires this node: another member adopts its marks, and it acknowledges no more");
-  retirement->add_option("NAME", flags->member, "Its name, to be sure which node it is")->type_name("NAME");
+  add_value(*retirement, "NAME", flags->member, "NAME", "Its name, to be sure which node it is");
   retirement->callback([flags, &global] { retire(global, flags->member); });
   command->callback([command, flags, &global, &code] {
     if (!command->get_subcommands().empty()) return;

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/program/options.h"
+
 namespace spoor::cli {
 namespace {
 
@@ -107,10 +109,6 @@ std::string sign(X509* certificate, X509* issuer, EVP_PKEY* key) {
   return to_pem(certificate);
 }
 
-base::Error refused(const std::string& why) {
-  return {std::make_error_code(std::errc::invalid_argument), why};
-}
-
 }  // namespace
 
 KeyAndCertificate make_authority(const std::string& cluster, base::WallTime now) {
@@ -145,15 +143,15 @@ std::string make_request(const std::string& key_text) {
 base::Result<std::string> issue(const KeyAndCertificate& authority, const std::string& request_text,
                                 const NodeNames& names, base::WallTime now) {
   if (!is_label(names.name))
-    return refused("with TLS the name of a node has letters, digits, '-' and '_', and no '.'");
+    return invalid("with TLS the name of a node has letters, digits, '-' and '_', and no '.'");
   const Key authority_key = key_from(authority.key);
   const Certificate issuer = certificate_from(authority.certificate);
   if (!authority_key || !issuer || X509_check_private_key(issuer.get(), authority_key.get()) != 1)
-    return refused("the key of the certificate authority is not that of its certificate");
+    return invalid("the key of the certificate authority is not that of its certificate");
   const Request request(PEM_read_bio_X509_REQ(reader(request_text).get(), nullptr, nullptr, nullptr));
   EVP_PKEY* const key = request ? X509_REQ_get0_pubkey(request.get()) : nullptr;
   if (key == nullptr || X509_REQ_verify(request.get(), key) != 1)
-    return refused("the request for a certificate is not one, or is not signed by its key");
+    return invalid("the request for a certificate is not one, or is not signed by its key");
   const Certificate made = blank(key, now, node_time);
   // The common name is bounded, and clients ignore it: the names that count are the alternative ones.
   set_common_name(made.get(), names.name.substr(0, ub_common_name));
@@ -175,7 +173,7 @@ std::string fingerprint_of(const X509* certificate) {
 
 base::Result<std::string> fingerprint_of(const std::string& certificate_text) {
   const Certificate certificate = certificate_from(certificate_text);
-  if (!certificate) return refused("no certificate in PEM");
+  if (!certificate) return invalid("no certificate in PEM");
   return fingerprint_of(certificate.get());
 }
 

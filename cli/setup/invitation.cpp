@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 #include <openssl/x509.h>
 
-#include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
@@ -21,7 +19,6 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <exception>
 #include <memory>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -29,7 +26,9 @@
 #include "base/base64.h"
 #include "base/json_bounds.h"
 #include "base/printable.h"
+#include "cli/program/options.h"
 #include "cli/setup/authority.h"
+#include "peer/http/credentials.h"
 
 namespace spoor::cli {
 namespace {
@@ -49,29 +48,21 @@ constexpr std::size_t secret_bytes = 16;
 constexpr std::size_t fingerprint_bytes = 32;
 constexpr std::size_t json_levels_max = 8;
 
-base::Error invalid(const std::string& why) {
-  return {std::make_error_code(std::errc::invalid_argument), why};
-}
-
 base::Error failed(const std::string& what, const error_code& error) {
   return {error, fmt::format("{}: {}", what, error.message())};
 }
 
-// The object on the line.
-std::optional<ordered_json> parse_line(const std::string& line) {
-  if (base::is_nested_deeper(line, json_levels_max)) return std::nullopt;
-  ordered_json parsed = ordered_json::parse(line, nullptr, false);
-  if (!parsed.is_object()) return std::nullopt;
-  return parsed;
-}
-
-asio::awaitable<std::optional<std::string>> read_line(Stream& stream) {
+// The object on the line; nothing without one.
+asio::awaitable<std::optional<ordered_json>> read_line(Stream& stream) {
   std::string line;
   const auto [error, size] =
       co_await asio::async_read_until(stream, asio::dynamic_buffer(line, line_bytes_max), '\n', as_result);
   if (error) co_return std::nullopt;
   line.resize(size);
-  co_return line;
+  if (base::is_nested_deeper(line, json_levels_max)) co_return std::nullopt;
+  ordered_json parsed = ordered_json::parse(line, nullptr, false);
+  if (!parsed.is_object()) co_return std::nullopt;
+  co_return parsed;
 }
 
 asio::awaitable<error_code> write_line(Stream& stream, std::string line) {
@@ -148,8 +139,7 @@ class Inviter {
   asio::awaitable<std::string> respond(Stream& stream, const std::string& from) {
     const auto [error] = co_await stream.async_handshake(Stream::server, as_result);
     if (error) co_return fmt::format("no TLS: {}", error.message());
-    const auto line = co_await read_line(stream);
-    const auto request = line ? parse_line(*line) : std::nullopt;
+    const auto request = co_await read_line(stream);
     if (!request) co_return "it sent no request to join";
     const auto response = admit(*request, from);
     const std::string text =
@@ -182,12 +172,6 @@ class Inviter {
   bool is_done_ = false;
 };
 
-// A server always has a certificate.
-std::string fingerprint_of_peer(Stream& stream) {
-  const X509* const certificate = SSL_get0_peer_certificate(stream.native_handle());
-  return certificate == nullptr ? std::string() : fingerprint_of(certificate);
-}
-
 struct Joining {
   const std::string& host;
   std::uint16_t port;
@@ -211,7 +195,8 @@ asio::awaitable<base::Result<ordered_json>> exchange(const Joining& joining, ssl
   }
   const auto [refused] = co_await stream->async_handshake(Stream::client, as_result);
   if (refused) co_return failed(fmt::format("cannot agree on TLS with {}", where), refused);
-  if (fingerprint_of_peer(*stream) != joining.token.fingerprint)
+  const X509* const certificate = SSL_get0_peer_certificate(stream->native_handle());
+  if (certificate == nullptr || fingerprint_of(certificate) != joining.token.fingerprint)
     co_return invalid(fmt::format("{} is not the node that made this token: nothing was sent to it", where));
   ordered_json request =
       joining.make_request(stream->next_layer().socket().local_endpoint().address().to_string());
@@ -219,8 +204,7 @@ asio::awaitable<base::Result<ordered_json>> exchange(const Joining& joining, ssl
   const std::string sent = request.dump() + '\n';
   const auto [lost, size] = co_await asio::async_write(*stream, asio::buffer(sent), as_result);
   if (lost) co_return failed(fmt::format("cannot send to {}", where), lost);
-  const auto line = co_await read_line(*stream);
-  auto response = line ? parse_line(*line) : std::nullopt;
+  auto response = co_await read_line(*stream);
   if (!response) co_return invalid(fmt::format("{} ended the connection without a response", where));
   if (const auto why = member(*response, "error"); !why.empty())
     co_return invalid(fmt::format("{} refuses: {}", where, base::printable(why)));
@@ -230,8 +214,7 @@ asio::awaitable<base::Result<ordered_json>> exchange(const Joining& joining, ssl
 }  // namespace
 
 JoinToken make_join_token(std::string fingerprint) {
-  std::array<unsigned char, secret_bytes> bytes{};
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) throw std::bad_alloc();
+  const auto bytes = peer::random_bytes(secret_bytes);
   return {std::string(bytes.begin(), bytes.end()), std::move(fingerprint)};
 }
 

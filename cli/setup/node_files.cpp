@@ -18,6 +18,7 @@
 
 #include "base/file_system.h"
 #include "base/printable.h"
+#include "cli/program/options.h"
 #include "config/derived.h"
 #include "config/load.h"
 
@@ -26,10 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-
-base::Error invalid(const std::string& why) {
-  return {std::make_error_code(std::errc::invalid_argument), why};
-}
 
 base::Error failed(const std::string& what, const fs::path& path) {
   return base::system_error(errno, fmt::format("cannot {} {}", what, base::printable(path.native())));

@@ -4,7 +4,6 @@
 #include <fnmatch.h>
 #include <grp.h>
 #include <openssl/crypto.h>
-#include <openssl/sha.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "base/base64.h"
 #include "base/printable.h"
 #include "config/secret_file.h"
+#include "peer/http/credentials.h"
 
 namespace spoor::daemon {
 namespace {
@@ -39,12 +39,6 @@ base::Result<uid_t> user_id(const std::string& name) {
   return entry.pw_uid;
 }
 
-std::array<unsigned char, SHA256_DIGEST_LENGTH> sha256(std::string_view text) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-  return digest;
-}
-
 // The credentials after the scheme, if it is this one.
 std::optional<std::string_view> credentials_of(std::string_view authorization, std::string_view scheme) {
   if (!istarts_with(authorization, scheme)) return std::nullopt;
@@ -66,7 +60,7 @@ std::optional<std::string> token_text(std::string_view authorization) {
 std::optional<Access::Digest> digest_of_token(const std::string& authorization) {
   const auto token = token_text(authorization);
   if (!token) return std::nullopt;
-  return sha256(*token);
+  return peer::sha256(*token);
 }
 
 // By the connection alone.
@@ -120,7 +114,7 @@ base::Result<Access> Access::load(const config::Config::Auth& auth) {
     } else {
       const auto text = config::read_token(token.file);
       if (!text) return text.error();
-      known.sha256 = sha256(*text);
+      known.sha256 = peer::sha256(*text);
     }
     access.tokens_.push_back(known);
   }

@@ -1,13 +1,11 @@
 #include "daemon/api/sessions.h"
 
-#include <fmt/core.h>
-#include <openssl/rand.h>
-#include <openssl/sha.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <new>
+
+#include "peer/http/credentials.h"
 
 namespace spoor::daemon {
 namespace {
@@ -17,19 +15,7 @@ constexpr std::size_t id_chars = 2 * id_bytes;
 constexpr std::string_view scheme = "Session ";  // of Authorization, before the secret
 constexpr Roles reading = role_bit(config::Role::read) | role_bit(config::Role::admin);
 
-std::string random_id() {
-  std::array<unsigned char, id_bytes> bytes{};
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) throw std::bad_alloc();
-  std::string id;
-  for (const unsigned byte : bytes) id += fmt::format("{:02x}", byte);
-  return id;
-}
-
-Access::Digest digest_of(std::string_view id) {
-  Access::Digest digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(id.data()), id.size(), digest.data());
-  return digest;
-}
+std::string random_id() { return fmt::format("{:02x}", fmt::join(peer::random_bytes(id_bytes), "")); }
 
 std::string cookie(std::string_view id, std::chrono::seconds age, const HttpRequest& request) {
   return fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{}", session_cookie(request.host),
@@ -58,7 +44,7 @@ HttpResponse Sessions::sign_in(const HttpRequest& request, const Access& access)
   end(request.session);
   const std::string id = random_id();
   const std::string secret = random_id();
-  begin(id, {*token, digest_of(secret)});
+  begin(id, {*token, peer::sha256(secret)});
   auto response = response_of(true);
   response.body = fmt::format(R"({{"session":true,"secret":"{}"}})", secret);
   response.headers["Set-Cookie"] = cookie(id, age_max, request);
@@ -77,11 +63,11 @@ bool Sessions::allow(const HttpRequest& request, Roles allowed, const Access& ac
   if (!request.caller.gets_page || request.session.size() != id_chars) return false;
   const std::string_view authorization = request.authorization;
   if (!authorization.starts_with(scheme)) return false;
-  const Access::Digest secret = digest_of(authorization.substr(scheme.size()));
+  const Access::Digest secret = peer::sha256(authorization.substr(scheme.size()));
   const base::SteadyTime now = clock_.steady_now();
   const std::scoped_lock lock(mutex_);
   remove_expired(now);
-  const auto found = sessions_.find(digest_of(request.session));
+  const auto found = sessions_.find(peer::sha256(request.session));
   if (found == sessions_.end() || found->second.secret != secret) return false;
   found->second.used = now;
   return (access.roles_of_token(found->second.token) & reading) != 0;
@@ -95,13 +81,13 @@ void Sessions::begin(std::string_view id, Session session) {
     sessions_.erase(
         std::ranges::min_element(sessions_, {}, [](const auto& each) { return each.second.used; }));
   }
-  sessions_[digest_of(id)] = session;
+  sessions_[peer::sha256(id)] = session;
 }
 
 void Sessions::end(std::string_view id) {
   if (id.size() != id_chars) return;
   const std::scoped_lock lock(mutex_);
-  sessions_.erase(digest_of(id));
+  sessions_.erase(peer::sha256(id));
 }
 
 void Sessions::remove_expired(base::SteadyTime now) {

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <openssl/asn1.h>
 #include <openssl/err.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
@@ -11,6 +13,7 @@
 #include <chrono>
 #include <ctime>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -171,6 +174,18 @@ base::Result<Credentials> make_credentials(std::string token,
     credentials.has_own_ca = !tls->ca.empty();
   }
   return credentials;
+}
+
+std::vector<unsigned char> random_bytes(std::size_t count) {
+  std::vector<unsigned char> bytes(count);
+  if (RAND_bytes(bytes.data(), static_cast<int>(count)) != 1) throw std::bad_alloc();
+  return bytes;
+}
+
+std::array<unsigned char, 32> sha256(std::string_view text) {
+  std::array<unsigned char, 32> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  return digest;
 }
 
 }  // namespace spoor::peer

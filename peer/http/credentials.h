@@ -2,6 +2,7 @@
 // certificates and keys, for TLS clients and servers.
 #pragma once
 
+#include <array>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/system/error_code.hpp>
 #include <filesystem>
@@ -9,6 +10,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/endpoint.h"
@@ -64,5 +67,9 @@ base::Result<base::WallTime> authorities_valid_until(const std::filesystem::path
 // Loads the authorities that this end trusts. `what` names the file in messages.
 base::Result<> load_authorities(boost::asio::ssl::context& context, const char* what,
                                 const std::filesystem::path& ca);
+// For a new secret. Throws std::bad_alloc if libcrypto has no randomness.
+std::vector<unsigned char> random_bytes(std::size_t count);
+
+std::array<unsigned char, 32> sha256(std::string_view text);
 
 }  // namespace spoor::peer

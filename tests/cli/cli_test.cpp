@@ -32,15 +32,23 @@ json inspect(const std::vector<std::string>& more) {
   return json::parse(result.out);
 }
 
-TEST(CommandTest, UnknownOrMissing_IsExplained) {
-  const auto unknown = run_command({SPOOR, "usgae"});
-  EXPECT_EQ(unknown.code, 2);
-  EXPECT_NE(unknown.err.find("there is no command 'usgae': did you mean 'usage'?"), std::string::npos)
-      << unknown.err;
+TEST(CliTest, WrongUsage_IsExplainedAndExitsWithTwo) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"usgae"}, "there is no command 'usgae': did you mean 'usage'?"},
+      {{}, "no command given"},
+      {{"--unknown"}, "--unknown"},
+      {{"mark", "--kind", "x", "a"}, "--kind"},
+      {{"--config", "/nonexistent/spoor.json", "scan"}, "/nonexistent/spoor.json"},
+      {{"--url", "ftp://x", "mark", "a"}, "ftp://x"}};
+  for (const auto& [arguments, why] : cases) {
+    std::vector<std::string> command{SPOOR};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const auto result = run_command(command);
+    EXPECT_EQ(result.code, 2);
+    EXPECT_NE(result.err.find(why), std::string::npos) << result.err;
+  }
   const auto missing = run_command({SPOOR});
-  EXPECT_EQ(missing.code, 2);
   EXPECT_NE(missing.out.find("\n  usage "), std::string::npos) << missing.out;
-  EXPECT_EQ(run_command({SPOOR, "--unknown"}).code, 2);
 }
 
 TEST(NoDaemonTest, Status_SaysWhatToDo) {
@@ -67,27 +75,20 @@ TEST(InspectTest, MinioFile_ShowsSixteenCycles) {
 TEST(InspectTest, ContainsFrom_GoldenProbes_MatchExactly) {
   std::ifstream file(std::string(SPOOR_GOLDEN_UNPACKED) + "/tracker.v7.json");
   const auto golden = json::parse(file);
-  json probes = json::array();
+  json expected = json::array();
   const support::TempDirectory directory;
-  {
-    std::ofstream paths(directory / "paths");
-    for (const auto& probe : golden["probes"]) {
-      const auto path = probe["path"].get<std::string>();
-      if (path.find('\n') != std::string::npos) continue;  // no line of a file
-      paths << path << '\n';
-      probes.push_back(probe);
+  std::ofstream paths(directory / "paths");
+  for (const auto& probe : golden["probes"]) {
+    const auto path = probe["path"].get<std::string>();
+    if (path.find('\n') != std::string::npos) continue;  // no line of a file
+    paths << path << '\n';
+    json& entry = expected.emplace_back(json{{"path", path}, {"cycles", json::array()}});
+    for (std::size_t cycle = 0; cycle < 16; ++cycle) {
+      if (probe["mask"].get<std::string>()[cycle] == '1') entry["cycles"].push_back(5 + cycle);
     }
   }
-  const auto contains = inspect({"--contains-from", (directory / "paths").native()})["contains"];
-  ASSERT_EQ(contains.size(), probes.size());
-  for (std::size_t i = 0; i < contains.size(); ++i) {
-    const auto mask = probes[i]["mask"].get<std::string>();
-    std::vector<int> expected;
-    for (int cycle = 0; cycle < 16; ++cycle) {
-      if (mask[static_cast<std::size_t>(cycle)] == '1') expected.push_back(5 + cycle);
-    }
-    EXPECT_EQ(contains[i]["cycles"], json(expected)) << probes[i]["path"];
-  }
+  paths.close();
+  EXPECT_EQ(inspect({"--contains-from", (directory / "paths").native()})["contains"], expected);
 }
 
 // A cycle of three levels, the third of a shape of its own, and one without marks.
@@ -147,18 +148,12 @@ TEST(InspectTest, FileThatIsNoSnapshot_IsAnError) {
   EXPECT_EQ(run_command({SPOOR, "inspect", (directory / "absent").native()}).code, 1);
 }
 
-TEST(CliTest, WrongUsage_ExitsWithTwo) {
-  EXPECT_EQ(run_command({SPOOR}).code, 2);
-  EXPECT_EQ(run_command({SPOOR, "nonsense"}).code, 2);
-  EXPECT_EQ(run_command({SPOOR, "mark", "--kind", "x", "a"}).code, 2);
-  EXPECT_EQ(run_command({SPOOR, "--config", "/nonexistent/spoor.json", "scan"}).code, 2);
-  EXPECT_EQ(run_command({SPOOR, "--url", "ftp://x", "mark", "a"}).code, 2);
-}
-
 TEST(CliTest, HelpAndVersion_ExitWithZero) {
-  EXPECT_EQ(run_command({SPOOR, "--help"}).code, 0);
-  EXPECT_EQ(run_command({SPOOR, "scan", "--help"}).code, 0);
-  EXPECT_EQ(run_command({SPOOR, "--version"}).code, 0);
+  for (const std::vector<std::string>& command : {std::vector<std::string>{SPOOR, "--help"},
+                                                  {SPOOR, "scan", "--help"},
+                                                  {SPOOR, "help"},
+                                                  {SPOOR, "--version"}})
+    EXPECT_EQ(run_command(command).code, 0) << command.back();
 }
 
 TEST(CliTest, ConfigShow_PrintsWhatConfigCheckAccepts) {
@@ -249,13 +244,18 @@ class ScannedCliTest : public testing::Test {
                                    {"drives", {directory_ / "drive"}},
                                    {"listen", {{{"unix", directory_ / "socket"}}}}};
     for (int i = 0; i < 25; ++i) std::filesystem::create_directory(directory_ / "drive" / std::to_string(i));
-    support::outlast_timestamp_step();
-    EXPECT_EQ(spoor({"scan", "--full"}).code, 3) << "there is no daemon to ask";
+    scan();
   }
 
   support::CommandResult spoor(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), {SPOOR, "--config", config_.native()});
     return run_command(arguments);
+  }
+
+  // There is no daemon to ask.
+  void scan() const {
+    support::outlast_timestamp_step();
+    EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
   }
 
   std::string out(const std::vector<std::string>& arguments) const {
@@ -349,14 +349,6 @@ TEST_F(ScannedCliTest, StandardErrorFullOrClosed_ChangesNothingElse) {
   EXPECT_EQ(std::filesystem::file_size(directory_ / "scan.lock"), 0U) << "it is no standard error";
 }
 
-TEST_F(ScannedCliTest, Usage_IsSortedByRequestedOrder) {
-  const auto largest = directory_ / "drive/7/file";
-  std::ofstream(largest) << "1";
-  EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
-  EXPECT_EQ(json::parse(out({"usage", "--json"}))["children"][0]["path"], "7");
-  EXPECT_EQ(json::parse(out({"usage", "--json", "--sort", "name"}))["children"][0]["path"], "0");
-}
-
 TEST_F(ScannedCliTest, UsageOfAPlaceOnADrive_IsThatOfItsLogicalPath) {
   const std::filesystem::path drive = directory_ / "drive";
   const auto path_of = [&](const std::string& asked) {
@@ -407,12 +399,14 @@ TEST_F(ScannedCliTest, Top_ListsTheLargestAtAnyDepth) {
   std::filesystem::create_directories(directory_ / "drive/7/below/deep");
   std::ofstream(directory_ / "drive/7/below/deep/file") << "12345";
   std::ofstream(directory_ / "drive/8/file") << "1234567";
-  EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
+  scan();
   const auto listed = json::parse(out({"usage", "--top", "4", "--json"}));
   std::vector<std::string> paths;
   for (const auto& child : listed["children"]) paths.push_back(child["path"]);
   EXPECT_EQ(paths, (std::vector<std::string>{"8", "7", "7/below", "7/below/deep"}));
   EXPECT_EQ(listed["bytes"], 12);
+  EXPECT_EQ(json::parse(out({"usage", "--json"}))["children"][0]["path"], "8") << "the largest first";
+  EXPECT_EQ(json::parse(out({"usage", "--json", "--sort", "name"}))["children"][0]["path"], "0");
   EXPECT_NE(out({"usage", "--top", "1", "7"}).find("  7/below\n"), std::string::npos);
   EXPECT_EQ(spoor({"usage", "--top", "3", "--cluster"}).code, 1) << "no daemon";
   EXPECT_EQ(spoor({"usage", "--top", "0"}).code, 2);
@@ -420,8 +414,7 @@ TEST_F(ScannedCliTest, Top_ListsTheLargestAtAnyDepth) {
 
 TEST_F(ScannedCliTest, History_HasALineForEachPoint) {
   std::ofstream(directory_ / "drive/7/file") << "12345";
-  support::outlast_timestamp_step();
-  EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
+  scan();
   const std::string text = out({"usage", "--history", "7"});
   EXPECT_NE(text.find(" 5 B "), std::string::npos) << text;
   EXPECT_EQ(text.find("▁"), std::string::npos) << "no terminal";
@@ -436,11 +429,9 @@ TEST_F(ScannedCliTest, History_HasALineForEachPoint) {
 
 TEST_F(ScannedCliTest, Changes_AreThoseOfTheLastScanOrSinceATime) {
   std::filesystem::create_directory(directory_ / "drive/first");
-  support::outlast_timestamp_step();
-  EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
+  scan();
   std::filesystem::create_directory(directory_ / "drive/second");
-  support::outlast_timestamp_step();
-  EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
+  scan();
   EXPECT_EQ(out({"changes"}), "./\nsecond/\n");
   EXPECT_EQ(out({"changes", "--after", "1"}), "./\nfirst/\nsecond/\n");
   EXPECT_EQ(out({"changes", "--since", "1"}), out({"changes", "--after", "1"})) << "as in 1.0.0";
@@ -462,7 +453,7 @@ TEST_F(ScannedCliTest, Changes_AreThoseOfTheLastScanOrSinceATime) {
 }
 
 TEST_F(ScannedCliTest, Scans_AreListedNewestFirst) {
-  EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
+  scan();
   EXPECT_EQ(json::parse(out({"scans", "--json"}))["scans"].size(), 2U);
   const auto last = json::parse(out({"scans", "--json", "--limit", "1"}))["scans"];
   ASSERT_EQ(last.size(), 1U);
@@ -473,7 +464,7 @@ TEST_F(ScannedCliTest, Scans_AreListedNewestFirst) {
 TEST_F(ScannedCliTest, ChangesWithControlBytes_AreEscapedOnATerminalOnly) {
   const std::string name = "a\x1b]0;title\x07\x9b";  // sets the title of a terminal; the last is no UTF-8
   std::filesystem::create_directory(directory_ / "drive" / name);
-  EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
+  scan();
   const auto on_terminal = [&](const std::vector<std::string>& more) {
     std::vector<std::string> command{SPOOR, "--config", config_.native(), "changes", "--since", "1"};
     command.insert(command.end(), more.begin(), more.end());

@@ -1,4 +1,4 @@
-#include "cli/scan_progress.h"
+#include "cli/scan/scan_walk.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/status_report.h"
+#include "cli/status_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

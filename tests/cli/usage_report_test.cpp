@@ -1,4 +1,4 @@
-#include "cli/usage_report.h"
+#include "cli/usage/usage_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -39,7 +39,7 @@ void Scan::begin_round() {
   if (!requests_.empty()) return;
   gathered_ = gathering_.finish();
   gathered_->marks.unpack();
-  // As cli/scan_command.cpp does.
+  // As cli/scan/scan_command.cpp does.
   const tracker::LevelSchedule levels(100, 0.1);
   if (gathered_->any_answered())
     start_level_ = std::min<std::size_t>(levels.start_level_for(gathered_->items), 6);

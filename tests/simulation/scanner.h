@@ -1,5 +1,5 @@
-// The scanner of a node in a simulation: what cli/scan_command.cpp and the walker do, with the real gathering
-// and the real plan, on a tree and a database in memory.
+// The scanner of a node in a simulation: what cli/scan/scan_command.cpp and the walker do, with the real
+// gathering and the real plan, on a tree and a database in memory.
 #pragma once
 
 #include <array>

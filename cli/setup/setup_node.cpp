@@ -1,4 +1,4 @@
-#include "cli/setup_node.h"
+#include "cli/setup/setup_node.h"
 
 #include <fmt/format.h>
 #include <spawn.h>
@@ -21,7 +21,7 @@
 #include "base/file_system.h"
 #include "base/printable.h"
 #include "base/standard_streams.h"
-#include "cli/format.h"
+#include "cli/program/format.h"
 #include "cli/setup/authority.h"
 #include "cli/setup/invitation.h"
 #include "config/load.h"
@@ -91,8 +91,7 @@ void start_units(const SetupOptions& options, const NodeFiles& files, const std:
     words.insert(words.begin(), "systemctl");
     words.insert(words.end(), units.begin(), units.end());
     if (!run_program(words))
-      throw Failure{exit_failed,
-                    fmt::format("cannot start {}: see journalctl -u spoord, and spoor doctor", all)};
+      throw_failure(exit_failed, "cannot start {}: see journalctl -u spoord, and spoor doctor", all);
   };
   systemctl({"enable", "--quiet"});
   systemctl({"restart"});  // those that run have another configuration
@@ -107,19 +106,22 @@ std::string host_name() {
   return full.substr(0, full.find('.'));
 }
 
+std::vector<std::string> ask_for_words(const std::string& question, const std::string& proposed) {
+  std::vector<std::string> words;
+  boost::split(words, ask(question, proposed), boost::is_any_of(" "), boost::token_compress_on);
+  std::erase(words, "");
+  return words;
+}
+
 void ask_for_missing(SetupOptions& options) {
   if (!options.drives.empty() || ::isatty(STDIN_FILENO) != 1) return;
   if (options.name.empty()) options.name = ask("Name of this node, unique in the cluster", host_name());
   base::PosixFileSystem files;
   const auto mounts = files.read("/proc/self/mounts", file_bytes_max);
   const std::string proposed = mounts ? fmt::format("{}", fmt::join(drives_in(*mounts), " ")) : "";
-  const std::string drives = ask("Directories with the data, separated by spaces", proposed);
-  boost::split(options.drives, drives, boost::is_any_of(" "), boost::token_compress_on);
-  std::erase(options.drives, "");
+  options.drives = ask_for_words("Directories with the data, separated by spaces", proposed);
   if (!options.join.empty() || options.tls || !options.peers.empty()) return;
-  const std::string peers = ask("Addresses of other nodes, separated by spaces; empty: none", "");
-  boost::split(options.peers, peers, boost::is_any_of(" "), boost::token_compress_on);
-  std::erase(options.peers, "");
+  options.peers = ask_for_words("Addresses of other nodes, separated by spaces; empty: none", "");
   if (!options.peers.empty() && options.address.empty())
     options.address = ask("The IP address of this machine by which they reach it", "");
 }
@@ -151,14 +153,14 @@ void set_overrides(const GlobalOptions& global, ordered_json& json) {
   for (const std::string& each : global.overrides) {
     const auto equals = each.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw Failure{exit_usage, fmt::format("--set {}: expected KEY=VALUE", base::printable(each))};
+      throw_failure(exit_usage, "--set {}: expected KEY=VALUE", base::printable(each));
     const std::string key = '/' + boost::replace_all_copy(each.substr(0, equals), ".", "/");
     const std::string text = each.substr(equals + 1);
     auto value = ordered_json::parse(text, nullptr, false);
     try {
       json[ordered_json::json_pointer(key)] = value.is_discarded() ? ordered_json(text) : value;
     } catch (const ordered_json::exception&) {
-      throw Failure{exit_usage, fmt::format("--set {}: there is no such setting", base::printable(each))};
+      throw_failure(exit_usage, "--set {}: there is no such setting", base::printable(each));
     }
   }
 }
@@ -169,8 +171,7 @@ void check_drives(SetupOptions& options) {
   for (std::string& drive : options.drives) {
     std::error_code error;
     if (!fs::is_directory(drive, error))
-      throw Failure{exit_usage,
-                    fmt::format("--drive {}: there is no such directory", base::printable(drive))};
+      throw_failure(exit_usage, "--drive {}: there is no such directory", base::printable(drive));
     drive = fs::canonical(drive).native();
   }
 }
@@ -228,10 +229,10 @@ void add_once(std::vector<std::string>& urls, const std::string& url) {
 
 void check_new(SetupOptions& options, const NodeFiles& files) {
   if (is_configured(files.config) && !options.force) {
-    throw Failure{exit_failed,
-                  fmt::format("{} is there: this node has been set up; --force replaces it, and keeps "
-                              "it as {}.old",
-                              base::printable(files.config.native()), files.config.filename().native())};
+    throw_failure(exit_failed,
+                  "{} is there: this node has been set up; --force replaces it, and keeps "
+                  "it as {}.old",
+                  base::printable(files.config.native()), files.config.filename().native());
   }
   ask_for_missing(options);
   if (options.name.empty()) options.name = host_name();
@@ -245,10 +246,10 @@ void check_reachable(const std::string& address) {
         "other nodes need an address to reach this one: give --address, an IP address of this machine"};
   }
   if (!is_of_network(address) || !is_own_address(address)) {
-    throw Failure{exit_usage,
-                  fmt::format("--address {}: it is not an address of this machine by which others "
-                              "could reach it",
-                              base::printable(address))};
+    throw_failure(exit_usage,
+                  "--address {}: it is not an address of this machine by which others "
+                  "could reach it",
+                  base::printable(address));
   }
 }
 

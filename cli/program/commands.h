@@ -5,13 +5,20 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/options.h"
+#include "cli/program/options.h"
 
 namespace spoor::cli {
 
 // An empty value, as of a shell variable that is not set, must not count as an option that was not given:
 // throws a Failure.
 void refuse_empty_values(const CLI::App& command);
+
+// An option with a value, which `--help` shows as `type`.
+template <class Value>
+CLI::Option* add_value(CLI::App& command, const char* name, Value& value, const char* type,
+                       const char* description) {
+  return command.add_option(name, value, description)->type_name(type);
+}
 
 void add_changes_command(CLI::App& program, const GlobalOptions& options);
 void add_mark_command(CLI::App& program, const GlobalOptions& options, int& code);

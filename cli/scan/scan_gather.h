@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/options.h"
+#include "cli/program/options.h"
 #include "config/config.h"
 #include "peer/gather/gather.h"
 #include "tracker/cycles/peer_book.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/endpoint.h"
-#include "cli/options.h"
+#include "cli/program/options.h"
 #include "cli/setup/node_files.h"
 
 namespace spoor::cli {
@@ -38,13 +38,14 @@ struct SharedSettings {
   nlohmann::ordered_json rules;  // "namespace"; null: the default
 };
 
-// Asks on standard output, and reads a line. Throws a Failure at its end.
+// Each of these may throw a Failure.
+
+// Asks on standard output, and reads a line.
 std::string ask(const std::string& question, const std::string& proposed);
 
-// Throws a Failure if it can't be read.
 std::string read_text(const std::filesystem::path& file);
 
-// Of an IP address. Of an address, with or without a port, or a URL; throws a Failure for another text.
+// Of an IP address. Of an address, with or without a port, or a URL.
 std::string url_of(const std::string& address, std::uint16_t port = base::spoor_port);
 std::string peer_url(const std::string& peer);
 
@@ -53,18 +54,18 @@ void add_once(std::vector<std::string>& urls, const std::string& url);
 // Reloads the daemon of the units, if it runs; otherwise prints what to do.
 void reload_daemon(const NodeFiles& files);
 
-// Completes the options. Throws a Failure, before anything is written or sent, if this node cannot be set up.
+// Completes the options. Fails, before anything is written or sent, if this node cannot be set up.
 void check_new(SetupOptions& options, const NodeFiles& files);
 
-// Throws a Failure if it is no address of this machine by which others could reach it.
+// Fails if it is no address of this machine by which others could reach it.
 void check_reachable(const std::string& address);
 
 // The configuration, which is valid, and for whose drives .spoor is made: to be called before any other file
-// is written, and before a token is used. Throws a Failure.
+// is written, and before a token is used.
 nlohmann::ordered_json checked_config(const SetupOptions& options, const NodeFiles& files,
                                       const SharedSettings& common, const GlobalOptions& global);
 
-// Adds the URL to peers.static, once.
+// Adds the URL to peers.static, once; only this returns its error.
 base::Result<> list_peer(const NodeFiles& files, const std::string& url);
 
 // Writes the configuration, and starts the units.

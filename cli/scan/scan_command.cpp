@@ -11,15 +11,13 @@
 #include "base/clock.h"
 #include "base/data_dir.h"
 #include "base/file_system.h"
-#include "cli/commands.h"
-#include "cli/format.h"
-#include "cli/scan_gather.h"
-#include "cli/scan_hook.h"
-#include "cli/scan_limits.h"
-#include "cli/scan_progress.h"
-#include "cli/scan_report.h"
-#include "cli/scan_walk.h"
-#include "cli/usage_report.h"
+#include "cli/program/commands.h"
+#include "cli/program/format.h"
+#include "cli/scan/after_scan.h"
+#include "cli/scan/scan_gather.h"
+#include "cli/scan/scan_report.h"
+#include "cli/scan/scan_walk.h"
+#include "cli/usage/usage_report.h"
 #include "config/derived.h"
 #include "scanner/errors.h"
 #include "scanner/report_json.h"
@@ -136,7 +134,7 @@ class ScanCommand {
     auto database = or_fail(scanner::UsageDatabase::begin_rebuild(database_file(), why));
     const auto code = [&] {
       Target target{std::move(database), true};
-      ScanWalk walk(global_, config_, clock_, target.database, walk_options());
+      ScanWalk walk(global_, config_, clock_, target.database, flags_.full, progress_form());
       if (const auto done = walk.synchronise(); !done) return base::Result<int>(done.error());
       return scan(walk, target, {}, answer, nullptr);
     }();
@@ -172,10 +170,8 @@ class ScanCommand {
     bool is_rebuild = false;  // replaces the existing database once it is complete
   };
 
-  ScanWalk::Options walk_options() const { return {.full = flags_.full, .progress = progress_form()}; }
-
   base::Result<int> run_scan(Target target, bool& has_asked) const {
-    ScanWalk walk(global_, config_, clock_, target.database, walk_options());
+    ScanWalk walk(global_, config_, clock_, target.database, flags_.full, progress_form());
     base::WallTime started_at = clock_.wall_now();  // what changed before is in the scan
     const auto resumed = end_unfinished(walk, target);
     if (!resumed) {
@@ -324,10 +320,8 @@ void add_scan_command(CLI::App& program, const GlobalOptions& options, int& code
           ->excludes(rebuild);
   command->add_flag("-v,--verbose", flags->verbose, "Also prints the figures of the audit and of the filter");
   command->add_flag("--json", flags->json, "Prints one JSON object");
-  command
-      ->add_option("--exec", flags->exec,
-                   "Runs this shell command after the scan, with the changed directories as arguments")
-      ->type_name("COMMAND")
+  add_value(*command, "--exec", flags->exec, "COMMAND",
+            "Runs this shell command after the scan, with the changed directories as arguments")
       ->excludes(dry_run);
   command->callback([flags, &options, &code] { code = run(options, *flags); });
 }

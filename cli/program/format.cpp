@@ -1,4 +1,4 @@
-#include "cli/format.h"
+#include "cli/program/format.h"
 
 #include <fmt/core.h>
 #include <unistd.h>

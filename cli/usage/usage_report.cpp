@@ -1,4 +1,4 @@
-#include "cli/usage_report.h"
+#include "cli/usage/usage_report.h"
 
 #include <fmt/format.h>
 #include <grp.h>
@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/printable.h"
-#include "cli/format.h"
+#include "cli/program/format.h"
 #include "scanner/report_json.h"
 
 namespace spoor::cli {
@@ -167,22 +167,14 @@ std::string as_of_text(const Usage& usage, std::optional<base::WallTime> now = {
                      usage.is_scanning ? "; a scan that has not ended has updated some" : "");
 }
 
-constexpr std::size_t account_bytes_max = 64U << 10U;  // of one entry of the databases of users and groups
-
 // The number for one without a name.
 std::string user_name(std::uint32_t uid) {
-  std::vector<char> buffer(account_bytes_max);
-  passwd entry{};
-  passwd* found = nullptr;
-  ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
+  const passwd* const found = ::getpwuid(uid);
   return found == nullptr ? std::to_string(uid) : base::printable(found->pw_name);
 }
 
 std::string group_name(std::uint32_t gid) {
-  std::vector<char> buffer(account_bytes_max);
-  ::group entry{};
-  ::group* found = nullptr;
-  ::getgrgid_r(gid, &entry, buffer.data(), buffer.size(), &found);
+  const group* const found = ::getgrgid(gid);
   return found == nullptr ? std::to_string(gid) : base::printable(found->gr_name);
 }
 

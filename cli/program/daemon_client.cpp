@@ -1,8 +1,10 @@
-#include "cli/daemon_client.h"
+#include "cli/program/daemon_client.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <boost/url/encode.hpp>
+#include <boost/url/rfc/unreserved_chars.hpp>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -38,7 +40,9 @@ std::string socket_advice(const base::Endpoint& endpoint, const std::filesystem:
 
 }  // namespace
 
-base::Result<DaemonClient> DaemonClient::create(const GlobalOptions& global, Limits limits) {
+base::Result<DaemonClient> DaemonClient::create(const GlobalOptions& global,
+                                                std::chrono::milliseconds timeout,
+                                                std::uint64_t body_bytes_max) {
   auto endpoint = global.own_endpoint();
   if (!endpoint) return endpoint.error();
   auto credentials = global.own_credentials(*endpoint);
@@ -49,9 +53,9 @@ base::Result<DaemonClient> DaemonClient::create(const GlobalOptions& global, Lim
     if (const auto own = config::own_endpoint(*config)) socket = own->unix_path;
   }
   auto transport = peer::make_http_transport({.credentials = *std::move(credentials),
-                                              .timeout = limits.timeout,
-                                              .body_bytes_max = limits.body_bytes_max,
-                                              .bodies_bytes_max = limits.body_bytes_max});
+                                              .timeout = timeout,
+                                              .body_bytes_max = body_bytes_max,
+                                              .bodies_bytes_max = body_bytes_max});
   return DaemonClient(*std::move(endpoint), std::move(socket), std::move(transport));
 }
 
@@ -76,6 +80,10 @@ base::Result<nlohmann::ordered_json> DaemonClient::exchange(const std::string& m
   return base::Error(
       std::make_error_code(std::errc::bad_message),
       fmt::format("the response of {} to {} is not a JSON object", endpoint_.to_string(), target));
+}
+
+std::string url_encoded(std::string_view text) {
+  return boost::urls::encode(text, boost::urls::unreserved_chars);
 }
 
 }  // namespace spoor::cli

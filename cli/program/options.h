@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -11,6 +13,7 @@
 #include "base/error.h"
 #include "config/config.h"
 #include "peer/http/credentials.h"
+#include "scanner/store/usage_database.h"
 
 namespace spoor::cli {
 
@@ -30,6 +33,12 @@ struct Failure {
   std::string message;
 };
 
+// Throws a Failure with a message of this format.
+template <class... Args>
+[[noreturn]] void throw_failure(int code, fmt::format_string<Args...> format, Args&&... args) {
+  throw Failure{code, fmt::format(format, std::forward<Args>(args)...)};
+}
+
 // Returns the value, or throws a Failure with the message of the error.
 template <class T>
 T or_fail(base::Result<T> result, int code = exit_failed) {
@@ -38,6 +47,11 @@ T or_fail(base::Result<T> result, int code = exit_failed) {
 }
 inline void or_fail(const base::Result<>& result, int code = exit_failed) {
   if (!result) throw Failure{code, result.error().message};
+}
+
+// Of what a user or another machine has given (std::errc::invalid_argument).
+inline base::Error invalid(const std::string& why) {
+  return {std::make_error_code(std::errc::invalid_argument), why};
 }
 
 // The options that every command has.
@@ -70,6 +84,9 @@ std::string access_advice(std::filesystem::path path);
 
 // Fails if this user may not read `file`.
 base::Result<> check_readable(const std::filesystem::path& file);
+
+// The database of the last scan, to read. Throws a Failure.
+scanner::UsageDatabase open_database(const config::Config& config);
 
 // Throws a Failure if --url is set, for a command that reads files of this machine.
 void refuse_url(const GlobalOptions& global, std::string_view command);

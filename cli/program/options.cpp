@@ -1,4 +1,4 @@
-#include "cli/options.h"
+#include "cli/program/options.h"
 
 #include <fmt/core.h>
 #include <grp.h>
@@ -6,15 +6,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 
-#include "cli/commands.h"
-#include "cli/format.h"
+#include "cli/program/commands.h"
+#include "cli/program/format.h"
 #include "config/derived.h"
 #include "config/load.h"
 #include "config/secret_file.h"
 
 namespace spoor::cli {
+
 base::Result<config::Config> GlobalOptions::load_config() const {
   return config::load(config_file, overrides);
 }
@@ -69,18 +69,23 @@ base::Result<> check_readable(const std::filesystem::path& file) {
                      fmt::format("cannot read {}: permission denied{}", file.native(), access_advice(file)));
 }
 
+scanner::UsageDatabase open_database(const config::Config& config) {
+  const auto file = scanner::UsageDatabase::file_in(config.node.data_dir);
+  or_fail(check_readable(file));
+  return or_fail(scanner::UsageDatabase::open_read_only(file));
+}
+
 void refuse_url(const GlobalOptions& global, std::string_view command) {
   if (!global.url) return;
-  throw Failure{
-      exit_usage,
-      fmt::format("--url: 'spoor {}' does not ask a daemon: run it on that machine, without --url", command)};
+  throw_failure(exit_usage, "--url: 'spoor {}' does not ask a daemon: run it on that machine, without --url",
+                command);
 }
 
 void refuse_empty_values(const CLI::App& command) {
   for (const CLI::Option* const option : command.get_options()) {
     if (option->get_positional() || option->count() == 0) continue;
     for (const std::string& value : option->results()) {
-      if (value.empty()) throw Failure{exit_usage, fmt::format("{}: its value is empty", option->get_name())};
+      if (value.empty()) throw_failure(exit_usage, "{}: its value is empty", option->get_name());
     }
   }
 }

@@ -1,4 +1,4 @@
-#include "cli/places.h"
+#include "cli/program/places.h"
 
 #include <filesystem>
 #include <system_error>

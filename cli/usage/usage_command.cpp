@@ -3,10 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/url/encode.hpp>
-#include <boost/url/rfc/unreserved_chars.hpp>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,11 +18,11 @@
 #include "base/number.h"
 #include "base/printable.h"
 #include "base/standard_streams.h"
-#include "cli/commands.h"
-#include "cli/daemon_client.h"
-#include "cli/format.h"
-#include "cli/places.h"
-#include "cli/usage_report.h"
+#include "cli/program/commands.h"
+#include "cli/program/daemon_client.h"
+#include "cli/program/format.h"
+#include "cli/program/places.h"
+#include "cli/usage/usage_report.h"
 #include "config/derived.h"
 #include "config/units.h"
 #include "scanner/report_json.h"
@@ -55,6 +54,9 @@ struct UsageFlags {
   std::string export_as;  // csv or json; empty: a report
   bool cluster = false;
   bool owner = false;
+
+  scanner::UsageOrder order() const { return scanner::parse_usage_order(sort).value(); }
+  bool is_report() const { return !json && !csv && export_as.empty(); }
 };
 
 // $COLUMNS, or else the columns of the terminal; nothing if standard output is not a terminal.
@@ -71,7 +73,7 @@ scanner::UsageOptions query_options(const UsageFlags& flags) {
   scanner::UsageOptions options;
   options.depth = flags.summary ? 0 : flags.top ? scanner::usage_depth_max : flags.depth;
   options.owners = flags.owner;
-  options.order = scanner::parse_usage_order(flags.sort).value();
+  options.order = flags.order();
   const std::uint64_t limit = flags.limit.value_or(flags.json || flags.csv || flags.top ? 0 : lines_default);
   if (limit > 0) options.children_max = limit;
   if (flags.since)
@@ -82,27 +84,25 @@ scanner::UsageOptions query_options(const UsageFlags& flags) {
 std::string to_text(const scanner::Usage& usage, const UsageFlags& flags) {
   if (flags.owner) return flags.csv ? owners_csv(usage, flags.with_header) : owners_text(usage);
   if (flags.csv) return usage_csv(usage, ::isatty(STDOUT_FILENO) == 1, flags.with_header);
-  const auto order = scanner::parse_usage_order(flags.sort).value();
   const auto now =
       ::isatty(STDOUT_FILENO) == 1 ? std::optional(base::SystemClock().wall_now()) : std::nullopt;
-  return usage_text(usage, order, output_columns(), flags.cluster ? UsageScope::cluster : UsageScope::node,
-                    now);
+  return usage_text(usage, flags.order(), output_columns(),
+                    flags.cluster ? UsageScope::cluster : UsageScope::node, now);
 }
 
 // In a form that each version of the daemon knows.
 std::string since_query(const std::string& since) {
   const auto time = config::parse_since(since, base::SystemClock().wall_now());
   const bool is_duration = config::parse_duration(since).has_value();  // by the clock of the daemon
-  return "&since=" + boost::urls::encode(is_duration || !time ? since : base::iso_time(*time),
-                                         boost::urls::unreserved_chars);
+  return "&since=" + url_encoded(is_duration || !time ? since : base::iso_time(*time));
 }
 
 void check_owners(const scanner::Usage& usage, const UsageFlags& flags) {
   if (!flags.owner || usage.owners) return;
-  throw Failure{exit_failed,
-                fmt::format("the owners of the files in '{}' are not known{}: set usage.owners, or raise "
-                            "history.depth, then run 'spoor scan'",
-                            base::printable(usage.total.path), flags.cluster ? " on every node" : "")};
+  throw_failure(exit_failed,
+                "the owners of the files in '{}' are not known{}: set usage.owners, or raise "
+                "history.depth, then run 'spoor scan'",
+                base::printable(usage.total.path), flags.cluster ? " on every node" : "");
 }
 
 bool has_rest(const scanner::UsageEntry& entry) {
@@ -144,40 +144,55 @@ std::string limits_at(DaemonClient& daemon, const std::string& path, bool of_clu
 }
 
 DaemonClient daemon_of(const GlobalOptions& global, const UsageFlags& flags) {
-  return or_fail(flags.cluster ? DaemonClient::create(global, {.timeout = cluster_timeout})
-                               : DaemonClient::create(global),
+  return or_fail(flags.cluster ? DaemonClient::create(global, cluster_timeout) : DaemonClient::create(global),
                  exit_usage);
 }
 
-// Those below it, at any depth.
-void add_below(const scanner::UsageEntry& entry, std::vector<scanner::UsageEntry>& all) {
-  for (const scanner::UsageEntry& child : entry.children) {
-    all.push_back(child);
-    all.back().children.clear();
-    all.back().rest = {};
-    add_below(child, all);
-  }
-}
+// The largest of the directories that are added, by an order.
+class Largest {
+ public:
+  explicit Largest(const UsageFlags& flags) : flags_(flags) {}
 
-void print_largest(scanner::Usage usage, std::vector<scanner::UsageEntry> largest, const UsageFlags& flags) {
-  usage.total.children = std::move(largest);
-  usage.total.rest = {};
-  usage.total.is_open = true;
-  if (flags.json) return print_json(scanner::usage_json(usage));
-  if (flags.csv) return print_exact(to_text(usage, flags));
-  print_exact(usage_text(usage, scanner::parse_usage_order(flags.sort).value(), std::nullopt));
-}
+  // The requested directory itself is none of them.
+  void add(const scanner::UsageEntry& entry) {
+    if (entry.depth == 0) return;
+    if (heap_.size() == *flags_.top && !is_larger_(entry, heap_.front())) return;
+    heap_.push_back(entry);
+    heap_.back().children.clear();
+    heap_.back().rest = {};
+    std::ranges::push_heap(heap_, is_larger_);
+    if (heap_.size() <= *flags_.top) return;
+    std::ranges::pop_heap(heap_, is_larger_);
+    heap_.pop_back();
+  }
+
+  // `usage`: of the requested directory.
+  void print(scanner::Usage usage) {
+    std::ranges::sort_heap(heap_, is_larger_);
+    usage.total.children = std::move(heap_);
+    usage.total.rest = {};
+    usage.total.is_open = true;
+    if (flags_.json) return print_json(scanner::usage_json(usage));
+    if (flags_.csv) return print_exact(to_text(usage, flags_));
+    print_exact(usage_text(usage, flags_.order(), std::nullopt));
+  }
+
+ private:
+  const UsageFlags& flags_;
+  const std::function<bool(const scanner::UsageEntry&, const scanner::UsageEntry&)> is_larger_ =
+      std::bind_front(scanner::is_before, flags_.order());
+  std::vector<scanner::UsageEntry> heap_;  // the smallest on top
+};
 
 // Of a response, which has all but the deepest. Returns whether it has all.
 bool print_top(const scanner::Usage& usage, const UsageFlags& flags) {
-  std::vector<scanner::UsageEntry> all;
-  add_below(usage.total, all);
-  const bool is_whole = std::ranges::none_of(
-      all, [](const auto& entry) { return entry.depth == scanner::usage_depth_max && entry.dirs > 0; });
-  const auto order = scanner::parse_usage_order(flags.sort).value();
-  std::ranges::sort(all, [&](const auto& a, const auto& b) { return scanner::is_before(order, a, b); });
-  if (all.size() > *flags.top) all.erase(all.begin() + static_cast<std::ptrdiff_t>(*flags.top), all.end());
-  print_largest(usage, std::move(all), flags);
+  Largest largest(flags);
+  bool is_whole = true;
+  scanner::for_each_entry(usage.total, [&](const scanner::UsageEntry& entry) {
+    is_whole = is_whole && (entry.depth < scanner::usage_depth_max || entry.dirs == 0);
+    largest.add(entry);
+  });
+  largest.print(usage);
   return is_whole;
 }
 
@@ -189,10 +204,10 @@ void check_nodes(const nlohmann::ordered_json& json) {
 
 void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const std::string& path) {
   auto daemon = daemon_of(global, flags);
-  const auto children_max = std::min(query_options(flags).children_max, children_of_daemon_max);
-  std::string target = fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}{}{}",
-                                   boost::urls::encode(path, boost::urls::unreserved_chars),
-                                   query_options(flags).depth, flags.sort, children_max,
+  const auto options = query_options(flags);
+  const auto children_max = std::min(options.children_max, children_of_daemon_max);
+  std::string target = fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}{}{}", url_encoded(path),
+                                   options.depth, flags.sort, children_max,
                                    flags.cluster ? "&scope=cluster" : "", flags.owner ? "&owners=1" : "");
   if (flags.since) target += since_query(*flags.since);
   auto json = or_fail(daemon.exchange("GET", target));
@@ -211,24 +226,18 @@ void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const s
   } else {
     print_exact(to_text(*usage, flags));
   }
-  if (!flags.json && !flags.csv && !flags.top) print_text(limits_at(daemon, path, flags.cluster));
+  if (flags.is_report() && !flags.top) print_text(limits_at(daemon, path, flags.cluster));
   check_nodes(json);
-  const bool is_cut_short = query_options(flags).children_max > children_max && has_rest(usage->total);
+  const bool is_cut_short = options.children_max > children_max && has_rest(usage->total);
   if (!is_whole) {
-    throw Failure{exit_in_part, fmt::format("the daemon returns {} levels: deeper directories are left out",
-                                            scanner::usage_depth_max)};
+    throw_failure(exit_in_part, "the daemon returns {} levels: deeper directories are left out",
+                  scanner::usage_depth_max);
   }
   if (!usage->truncated && !is_cut_short) return;
-  throw Failure{exit_in_part,
-                fmt::format("the daemon returns at most {} directories: some are left out; request fewer "
-                            "levels, or run this on its node",
-                            children_of_daemon_max)};
-}
-
-scanner::UsageDatabase open_database(const config::Config& config) {
-  const auto file = scanner::UsageDatabase::file_in(config.node.data_dir);
-  or_fail(check_readable(file));
-  return or_fail(scanner::UsageDatabase::open_read_only(file));
+  throw_failure(exit_in_part,
+                "the daemon returns at most {} directories: some are left out; request fewer "
+                "levels, or run this on its node",
+                children_of_daemon_max);
 }
 
 Failure not_found(const std::string& path) {
@@ -253,28 +262,15 @@ void export_all(const GlobalOptions& global, const UsageFlags& flags, const std:
   if (!or_fail(scanner::visit_usage(database, path, {}, print))) throw not_found(path);
 }
 
-// The largest directories below it, at any depth, by the order of the flags.
 void print_top(scanner::UsageDatabase& database, const UsageFlags& flags, const std::string& path) {
-  const auto order = scanner::parse_usage_order(flags.sort).value();
-  const auto is_larger = [&](const scanner::UsageEntry& a, const scanner::UsageEntry& b) {
-    return scanner::is_before(order, a, b);
-  };
-  std::vector<scanner::UsageEntry> first;  // a heap with the smallest on top
-  const auto take = [&](const scanner::Usage& /*usage*/, const scanner::UsageEntry& entry) {
-    if (entry.depth == 0) return true;
-    if (first.size() == *flags.top && !is_larger(entry, first.front())) return true;
-    first.push_back(entry);
-    std::ranges::push_heap(first, is_larger);
-    if (first.size() > *flags.top) {
-      std::ranges::pop_heap(first, is_larger);
-      first.pop_back();
-    }
-    return true;
-  };
-  auto usage = or_fail(scanner::visit_usage(database, path, {}, take));
+  Largest largest(flags);
+  auto usage = or_fail(scanner::visit_usage(
+      database, path, {}, [&](const scanner::Usage& /*usage*/, const scanner::UsageEntry& entry) {
+        largest.add(entry);
+        return true;
+      }));
   if (!usage) throw not_found(path);
-  std::ranges::sort_heap(first, is_larger);
-  print_largest(*std::move(usage), std::move(first), flags);
+  largest.print(*std::move(usage));
 }
 
 // The daemon adds up the nodes at one time: the totals now less the growth since. So it has some points, each
@@ -295,10 +291,8 @@ nlohmann::ordered_json cluster_history(DaemonClient& daemon, const UsageFlags& f
   };
   for (int i = 0; i < cluster_points; ++i) {
     const std::string asked = base::iso_time(begin + (now - begin) / cluster_points * i);
-    last = or_fail(
-        daemon.exchange("GET", fmt::format("/v1/usage?scope=cluster&depth=0&path={}&since={}",
-                                           boost::urls::encode(path, boost::urls::unreserved_chars),
-                                           boost::urls::encode(asked, boost::urls::unreserved_chars))));
+    last = or_fail(daemon.exchange("GET", fmt::format("/v1/usage?scope=cluster&depth=0&path={}&since={}",
+                                                      url_encoded(path), url_encoded(asked))));
     const auto kept_since = base::parse_iso_time(text_or(last.at("history_since"), ""));
     if (i == 0 && kept_since) begin = std::clamp(*kept_since, begin, std::max(begin, now));
     const auto& growth = last.at("growth");
@@ -323,10 +317,9 @@ void print_history(const GlobalOptions& global, const UsageFlags& flags, const s
     json = cluster_history(daemon, flags, path, last);
   } else if (global.url) {
     auto daemon = daemon_of(global, flags);
-    json =
-        or_fail(daemon.exchange("GET", fmt::format("/v1/usage/history?limit={}&path={}{}", points_max,
-                                                   boost::urls::encode(path, boost::urls::unreserved_chars),
-                                                   flags.since ? since_query(*flags.since) : "")));
+    json = or_fail(
+        daemon.exchange("GET", fmt::format("/v1/usage/history?limit={}&path={}{}", points_max,
+                                           url_encoded(path), flags.since ? since_query(*flags.since) : "")));
   } else {
     auto database = open_database(or_fail(global.load_config(), exit_usage));
     json = scanner::history_json(
@@ -337,9 +330,10 @@ void print_history(const GlobalOptions& global, const UsageFlags& flags, const s
     return check_nodes(last);
   }
   if (json.at("points").empty()) {
-    throw Failure{exit_failed, fmt::format("there is no history of '{}': see history.keep, history.depth and "
-                                           "history.prefixes in spoor.json(5)",
-                                           base::printable(path))};
+    throw_failure(exit_failed,
+                  "there is no history of '{}': see history.keep, history.depth and "
+                  "history.prefixes in spoor.json(5)",
+                  base::printable(path));
   }
   print_text(history_text(json, output_columns()));
   check_nodes(last);
@@ -356,17 +350,17 @@ void check_flags(const GlobalOptions& global, const UsageFlags& flags) {
 std::string logical_path(const GlobalOptions& global, const std::string& given) {
   const bool is_from_here = Places::is_from_here(given);
   if (is_from_here && global.url)
-    throw Failure{exit_usage, fmt::format("'{}' is a place on this machine: give a logical path with --url",
-                                          base::printable(given))};
+    throw_failure(exit_usage, "'{}' is a place on this machine: give a logical path with --url",
+                  base::printable(given));
   const bool is_everything = given == "/";
   if (global.url || is_everything || !(is_from_here || given.starts_with('/'))) return given;
   const auto found = Places(global).logical_path(given);
   if (found) return *found;
   if (is_from_here)
-    throw Failure{exit_usage,
-                  fmt::format("'{}' is on no drive of this node: give a logical path, or none for "
-                              "everything",
-                              base::printable(given))};
+    throw_failure(exit_usage,
+                  "'{}' is on no drive of this node: give a logical path, or none for "
+                  "everything",
+                  base::printable(given));
   return given;
 }
 
@@ -399,9 +393,8 @@ int run(const GlobalOptions& global, UsageFlags& flags) {
   }
   int code = exit_done;
   for (const std::string& path : flags.paths) {
-    const bool is_text = !flags.json && !flags.csv && flags.export_as.empty();
     flags.with_header = &path == &flags.paths.front();
-    if (is_text)
+    if (flags.is_report())
       print_text(fmt::format("{}{}:\n", &path == &flags.paths.front() ? "" : "\n", base::printable(path)));
     try {
       run_for(global, flags, path);
@@ -426,14 +419,13 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options, int& cod
       "  spoor usage -d 2 --since 7d --sort growth   what grew most in a week, two levels deep\n"
       "  spoor usage --top 20                        the largest directories, however deep\n"
       "  spoor usage --cluster bucket                one directory, over all nodes");
-  command->add_option("PATH", flags->paths, "Logical paths, or directories on a drive (default: everything)")
-      ->type_name("PATH");
+  add_value(*command, "PATH", flags->paths, "PATH",
+            "Logical paths, or directories on a drive (default: everything)");
   auto* cluster =
       command->add_flag("--cluster", flags->cluster, "Adds up the totals of all nodes of the cluster");
   auto* owner = command->add_flag(
       "--owner", flags->owner, "Shows who owns the files in the directory and below it; needs usage.owners");
-  auto* depth = command->add_option("-d,--depth", flags->depth, "How many levels below it")
-                    ->type_name("N")
+  auto* depth = add_value(*command, "-d,--depth", flags->depth, "N", "How many levels below it")
                     ->check(CLI::Range(std::uint64_t{0}, depth_max))
                     ->capture_default_str();
   auto* summary = command->add_flag("-s,--summary", flags->summary, "Shows only the totals of each PATH");
@@ -441,19 +433,14 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options, int& cod
   command->add_option("--sort", flags->sort, "size, files, name, or growth with --since")
       ->check(CLI::IsMember({"size", "files", "name", "growth"}))
       ->capture_default_str();
-  auto* since = command
-                    ->add_option("--since", flags->since,
-                                 "Compares with the totals then: 24h, 7d or yesterday, or at a time such as "
-                                 "2026-11-21 or 2026-11-21T04:05:06Z")
-                    ->type_name("TIME");
-  auto* limit = command
-                    ->add_option("--limit", flags->limit,
-                                 "Directories to list in each, or owners; 0 is all (default: 20; all with "
-                                 "--json or --csv). Sums up the others")
-                    ->type_name("N");
+  auto* since = add_value(*command, "--since", flags->since, "TIME",
+                          "Compares with the totals then: 24h, 7d or yesterday, or at a time such as "
+                          "2026-11-21 or 2026-11-21T04:05:06Z");
+  auto* limit = add_value(*command, "--limit", flags->limit, "N",
+                          "Directories to list in each, or owners; 0 is all (default: 20; all with "
+                          "--json or --csv). Sums up the others");
   auto* top =
-      command->add_option("--top", flags->top, "Shows the N largest directories below it, at any depth")
-          ->type_name("N")
+      add_value(*command, "--top", flags->top, "N", "Shows the N largest directories below it, at any depth")
           ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000}));
   auto* history = command->add_flag("--history", flags->history, "Shows the totals of PATH over time");
   auto* json = command->add_flag("--json", flags->json, "Prints one JSON object for each PATH");

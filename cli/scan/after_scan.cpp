@@ -1,4 +1,4 @@
-#include "cli/scan_hook.h"
+#include "cli/scan/after_scan.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <stop_token>
 #include <string_view>
@@ -22,12 +23,14 @@
 #include <vector>
 
 #include "base/printable.h"
-#include "cli/format.h"
-#include "cli/stop_on_signal.h"
-#include "cli/usage_report.h"
+#include "cli/program/daemon_client.h"
+#include "cli/program/format.h"
+#include "cli/scan/stop_on_signal.h"
+#include "cli/usage/usage_report.h"
 #include "scanner/errors.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/feed/consumers.h"
+#include "scanner/report_json.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::cli {
@@ -39,17 +42,11 @@ constexpr std::size_t batch_directories_max = 1'000;
 constexpr std::size_t batch_bytes_max = std::size_t{128} << 10U;
 constexpr std::size_t spare_bytes = 4'096;      // of the system's limit, reserved for what else it counts
 constexpr std::size_t argument_pages_max = 32;  // Linux's limit for one argument, its NUL included
+// Set for a directory in which more than the entries may have changed: everything, or anything below it.
 constexpr std::string_view everything_variable = "SPOOR_EVERYTHING=";
 constexpr std::string_view below_variable = "SPOOR_BELOW=";
 constexpr std::string_view limit_variables = "SPOOR_LIMIT_";
 constexpr std::chrono::seconds limit_command_max{60};
-
-// What may have changed in the directories that are passed to the command.
-enum class Extent {
-  entries,     // Their own entries.
-  below,       // Anything below them, too.
-  everything,  // Everything.
-};
 
 std::size_t argument_bytes(std::string_view argument) { return argument.size() + 1 + sizeof(char*); }
 
@@ -63,12 +60,6 @@ std::vector<std::string> environment(std::vector<std::string> variables) {
     if (!is_of_hook) variables.emplace_back(variable);
   }
   return variables;
-}
-
-std::vector<std::string> variables_of(Extent extent) {
-  if (extent == Extent::everything) return {std::string(everything_variable) + "1"};
-  if (extent == Extent::below) return {std::string(below_variable) + "1"};
-  return {};
 }
 
 // The bytes for the directories of one batch, within the system's limit for all arguments.
@@ -107,33 +98,6 @@ std::string_view fitting_path(std::string_view path, std::size_t bytes_max) {
   return path;
 }
 
-// The command gets its own process group, so that a signal reaches the children of the shell, too. Its output
-// goes to standard error, because standard output is for the report of the scan.
-class SpawnSettings {
- public:
-  SpawnSettings() {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawnattr_init(&attributes_);
-    ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions_, STDERR_FILENO, STDOUT_FILENO);
-    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-  ~SpawnSettings() {
-    ::posix_spawnattr_destroy(&attributes_);
-    ::posix_spawn_file_actions_destroy(&actions_);
-  }
-
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
-
 // What a command of the user gets.
 struct Call {
   std::string command;                 // for the shell
@@ -142,14 +106,26 @@ struct Call {
   std::optional<std::chrono::seconds> time_max;  // then it is killed
 };
 
+// The command gets its own process group, so that a signal reaches the children of the shell, too. Its output
+// goes to standard error, because standard output is for the report of the scan.
 base::Result<pid_t> start(const Call& call) {
   std::vector<std::string> words{"sh", "-c", call.command, "sh"};
   words.insert(words.end(), call.arguments.begin(), call.arguments.end());
   std::vector<std::string> variables = environment(call.variables);
-  const SpawnSettings settings;
+  const auto argv = pointers(words);
+  const auto envp = pointers(variables);
+  posix_spawn_file_actions_t actions{};
+  posix_spawnattr_t attributes{};
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
   pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, "/bin/sh", settings.actions(), settings.attributes(),
-                                  pointers(words).data(), pointers(variables).data());
+  const int error = ::posix_spawn(&pid, "/bin/sh", &actions, &attributes, argv.data(), envp.data());
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return base::system_error(error, "cannot start /bin/sh");
   return pid;
 }
@@ -227,14 +203,14 @@ class HookRun {
   }
 
   bool flush() {
-    if (!batch_.empty()) run(batch_, Extent::entries);
+    if (!batch_.empty()) run(batch_, {});
     batch_.clear();
     bytes_ = 0;
     return !error_;
   }
 
   bool run_for_everything() {
-    run({argument_of("")}, Extent::everything);
+    run({argument_of("")}, {std::string(everything_variable) + '1'});
     return !error_;
   }
 
@@ -250,11 +226,11 @@ class HookRun {
                     "hook: its ancestor '{}' is passed instead, with {}1",
                     path_bytes, base::printable(*below_), below_variable));
     if (!flush()) return false;
-    run({argument_of(*below_)}, Extent::below);
+    run({argument_of(*below_)}, {std::string(below_variable) + '1'});
     return !error_;
   }
 
-  void run(const std::vector<std::string>& directories, Extent extent) {
+  void run(const std::vector<std::string>& directories, const std::vector<std::string>& variables) {
     if (stop_.stop_requested()) {
       error_ = hook_error("stopped before the hook received all changes");
       return;
@@ -263,7 +239,7 @@ class HookRun {
                                // The shell survives SIGTERM, to wait for the command.
                                {.command = "trap : TERM; " + command_ + " \"$@\"",
                                 .arguments = directories,
-                                .variables = variables_of(extent),
+                                .variables = variables,
                                 .time_max = std::nullopt},
                                stop_);
     if (!done) error_ = hook_error(done.error().message);
@@ -275,7 +251,7 @@ class HookRun {
   const std::size_t argument_max_;
   std::vector<std::string> batch_;
   std::size_t bytes_ = 0;
-  std::optional<std::string> below_;  // passed last with Extent::below
+  std::optional<std::string> below_;  // passed last, with all below it
   std::optional<base::Error> error_;
 };
 
@@ -290,6 +266,42 @@ base::Result<bool> run_for_changes(HookRun& run, scanner::UsageDatabase& databas
   const auto read = scanner::read_changes(database, {.since = *since, .until = until, .after = {}}, on_entry);
   if (!read) return read.error();
   return read->has_value();
+}
+
+// The totals of all nodes, and their growth within a day.
+base::Result<scanner::Usage> ask_cluster(DaemonClient& daemon, const std::string& path) {
+  const auto json = daemon.exchange(
+      "GET", "/v1/usage?absent=empty&scope=cluster&depth=0&since=24h&path=" + url_encoded(path));
+  if (!json) return json.error();
+  return scanner::usage_from_json(*json);
+}
+
+void measure(scanner::LimitState& state, const scanner::Usage& usage, std::uint64_t scan) {
+  const scanner::UsageEntry& total = usage.total;
+  state.complete = usage.is_complete(total);
+  // Without all nodes, a limit is exceeded as long as it is not known to be kept.
+  state.bytes = state.complete ? total.bytes : std::max(total.bytes, state.bytes);
+  state.files = state.complete ? total.files : std::max(total.files, state.files);
+  const bool is_growth_known = state.complete && total.growth && total.growth->complete;
+  state.growth_per_day = is_growth_known ? std::optional(total.growth->bytes) : std::nullopt;
+  state.scan = scan;
+  state.forget_notified();
+}
+
+base::Result<> run_limit_command(const std::string& command, const std::string& node,
+                                 const scanner::LimitState& state, const std::stop_token& stop) {
+  const auto variable = [](std::string_view name, std::string_view value) {
+    return fmt::format("{}{}={}", limit_variables, name, value);
+  };
+  return run_call("usage.limit_command", command,
+                  {.command = command,
+                   .arguments = {},
+                   .variables = {variable("NODE", node), variable("PATH", state.limit.path),
+                                 variable("SCOPE", state.limit.of_cluster ? "cluster" : "node"),
+                                 variable("EXCEEDED", fmt::format("{}", fmt::join(state.exceeded(), " "))),
+                                 variable("TEXT", exceeded_limit(state))},
+                   .time_max = limit_command_max},
+                  stop);
 }
 
 }  // namespace
@@ -313,20 +325,48 @@ base::Result<> run_scan_hook(const std::string& command, const std::filesystem::
   return consumers->commit({hook_consumer, *feed, scan, clock.wall_now()});
 }
 
-base::Result<> run_limit_command(const std::string& command, const std::string& node,
-                                 const scanner::LimitState& state, const std::stop_token& stop) {
-  const auto variable = [](std::string_view name, std::string_view value) {
-    return fmt::format("{}{}={}", limit_variables, name, value);
-  };
-  return run_call("usage.limit_command", command,
-                  {.command = command,
-                   .arguments = {},
-                   .variables = {variable("NODE", node), variable("PATH", state.limit.path),
-                                 variable("SCOPE", state.limit.of_cluster ? "cluster" : "node"),
-                                 variable("EXCEEDED", fmt::format("{}", fmt::join(state.exceeded(), " "))),
-                                 variable("TEXT", exceeded_limit(state))},
-                   .time_max = limit_command_max},
-                  stop);
+std::vector<std::string> check_cluster_limits(const GlobalOptions& global, scanner::UsageDatabase& database,
+                                              std::uint64_t scan, std::vector<scanner::LimitState>& limits) {
+  std::vector<std::string> failures;
+  std::optional<base::Result<DaemonClient>> daemon;
+  for (scanner::LimitState& state : limits) {
+    if (!state.limit.of_cluster) continue;
+    if (!daemon) daemon.emplace(DaemonClient::create(global, cluster_timeout));
+    const auto usage = *daemon ? ask_cluster(**daemon, state.limit.path) : (*daemon).error();
+    if (!usage) {
+      // What does not respond is not asked for the others, too.
+      failures.push_back(fmt::format("cannot compare the cluster's total of {} with its limit: {}",
+                                     path_text(state.limit.path), usage.error().message));
+      break;
+    }
+    measure(state, *usage, scan);
+  }
+  if (!daemon) return failures;
+  if (auto stored = scanner::store_limits(database, limits); !stored)
+    failures.push_back(stored.error().message);
+  return failures;
+}
+
+LimitCommands run_limit_commands(const config::Config& config, scanner::UsageDatabase& database,
+                                 std::vector<scanner::LimitState>& limits) {
+  LimitCommands commands;
+  const StopOnSignal stop;
+  for (scanner::LimitState& state : limits) {
+    if (config.usage.limit_command.empty() || state.not_notified().empty()) continue;
+    const auto done = run_limit_command(config.usage.limit_command, config.node.name, state, stop.token());
+    commands.was_stopped = stop.token().stop_requested();
+    if (done) {
+      const auto names = state.not_notified();
+      state.notified.insert(state.notified.end(), names.begin(), names.end());
+      if (auto stored = scanner::store_limits(database, limits); !stored)
+        commands.failures.push_back(stored.error().message);
+    } else {
+      commands.failures.push_back(fmt::format("the limit of {}: {}; it runs again after the next scan",
+                                              path_text(state.limit.path), done.error().message));
+    }
+    if (commands.was_stopped) break;
+  }
+  return commands;
 }
 
 }  // namespace spoor::cli

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/options.h"
+#include "cli/program/options.h"
 
 namespace spoor::cli {
 

@@ -5,9 +5,10 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
-#include "cli/options.h"
+#include "cli/program/options.h"
 #include "peer/http/http_transport.h"
 
 namespace spoor::cli {
@@ -20,14 +21,10 @@ inline constexpr std::chrono::seconds cluster_timeout{30};
 // Not thread-safe.
 class DaemonClient {
  public:
-  struct Limits {
-    std::chrono::milliseconds timeout{10'000};
-    std::uint64_t body_bytes_max = std::uint64_t{32} << 20U;
-  };
-
   // Does not connect yet. Fails if neither the options nor the configuration name a daemon.
-  static base::Result<DaemonClient> create(const GlobalOptions& global, Limits limits);
-  static base::Result<DaemonClient> create(const GlobalOptions& global) { return create(global, {}); }
+  static base::Result<DaemonClient> create(const GlobalOptions& global,
+                                           std::chrono::milliseconds timeout = std::chrono::seconds(10),
+                                           std::uint64_t body_bytes_max = std::uint64_t{32} << 20U);
 
   // The response, whatever its status; an error says what to do about it.
   base::Result<peer::HttpResponse> send(const peer::HttpRequest& request);
@@ -48,5 +45,8 @@ class DaemonClient {
   std::filesystem::path socket_;  // of the daemon of this node, if it is known
   std::unique_ptr<peer::Transport> transport_;
 };
+
+// `text` as the value of a parameter of a request.
+std::string url_encoded(std::string_view text);
 
 }  // namespace spoor::cli

@@ -4,12 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/commands.h"
-#include "cli/daemon_client.h"
-#include "cli/format.h"
-#include "cli/scan_report.h"
+#include "cli/program/commands.h"
+#include "cli/program/daemon_client.h"
+#include "cli/program/format.h"
+#include "cli/scan/scan_report.h"
 #include "scanner/report_json.h"
-#include "scanner/store/usage_database.h"
 
 namespace spoor::cli {
 namespace {
@@ -31,9 +30,7 @@ void print_scans_of_daemon(const GlobalOptions& global, const ScansFlags& flags)
 void run(const GlobalOptions& global, const ScansFlags& flags) {
   if (global.url) return print_scans_of_daemon(global, flags);
   const auto config = or_fail(global.load_config(), exit_usage);
-  const auto file = scanner::UsageDatabase::file_in(config.node.data_dir);
-  or_fail(check_readable(file));
-  auto database = or_fail(scanner::UsageDatabase::open_read_only(file));
+  auto database = open_database(config);
   const auto scans = or_fail(database.scans(flags.limit));
   if (flags.json) return print_json(scanner::scans_json(scans));
   print_text(scans_text(scans));
@@ -44,8 +41,7 @@ void run(const GlobalOptions& global, const ScansFlags& flags) {
 void add_scans_command(CLI::App& program, const GlobalOptions& options) {
   auto flags = std::make_shared<ScansFlags>();
   CLI::App* command = program.add_subcommand("scans", "Shows the last scans of this node and their figures");
-  command->add_option("--limit", flags->limit, "How many, the newest first")
-      ->type_name("N")
+  add_value(*command, "--limit", flags->limit, "N", "How many, the newest first")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "Prints one JSON object");

@@ -1,4 +1,4 @@
-#include "cli/scan_gather.h"
+#include "cli/scan/scan_gather.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/file_system.h"
 #include "base/printable.h"
-#include "cli/daemon_client.h"
+#include "cli/program/daemon_client.h"
 #include "config/derived.h"
 #include "peer/gather/gather_exchange.h"
 #include "tracker/storage/instance_record.h"
@@ -42,8 +42,8 @@ milliseconds time_between(const std::optional<base::WallTime>& last, base::WallT
 
 base::Result<peer::Gathered> ask_daemon(const GlobalOptions& global, const config::Config& config,
                                         peer::GatherQuery query) {
-  auto daemon = DaemonClient::create(global, {.timeout = timeouts_max * config.peers.timeout + margin,
-                                              .body_bytes_max = response_bytes_max});
+  auto daemon =
+      DaemonClient::create(global, timeouts_max * config.peers.timeout + margin, response_bytes_max);
   if (!daemon) return daemon.error();
   const auto instance = own_instance(config);
   if (!instance) return instance.error();

@@ -1,4 +1,4 @@
-#include "cli/scan_report.h"
+#include "cli/scan/scan_report.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/printable.h"
-#include "cli/format.h"
+#include "cli/program/format.h"
 
 namespace spoor::cli {
 namespace {
@@ -31,17 +31,9 @@ ordered_json peers_json(const peer::Gathered& gathered) {
   return peers;
 }
 
-ordered_json drive_gaps_json(const std::vector<scanner::ScanError>& gaps) {
+ordered_json errors_json(const std::vector<scanner::ScanError>& errors, const char* place, const char* why) {
   ordered_json list = ordered_json::array();
-  for (const auto& gap : gaps) list.push_back({{"drive", gap.path}, {"reason", gap.message}});
-  return list;
-}
-
-ordered_json errors_json(const std::vector<scanner::ScanError>& errors) {
-  ordered_json list = ordered_json::array();
-  for (const auto& error : errors) {
-    list.push_back({{"path", error.path}, {"message", error.message}});
-  }
+  for (const auto& error : errors) list.push_back({{place, error.path}, {why, error.message}});
   return list;
 }
 
@@ -138,7 +130,7 @@ std::string missed_text(const scanner::ScanReport& report) {
   const auto& figures = report.record.figures;
   std::string text;
   for (const std::string& path : report.audit.missed_paths) {
-    text += fmt::format("  changed without a mark: {}\n", path.empty() ? "(all)" : printable(path));
+    text += fmt::format("  changed without a mark: {}\n", path_text(path));
   }
   if (figures.missed > report.audit.missed_paths.size()) {
     text += fmt::format("  and {} more\n", with_commas(figures.missed - report.audit.missed_paths.size()));
@@ -222,7 +214,7 @@ ordered_json scan_json(const ScanOutcome& outcome) {
                     {"peers", peers_json(gathered)},
                     {"unknown_sources", gathered.unknown_sources},
                     {"gaps", gathered.gaps}};
-  json["drive_gaps"] = drive_gaps_json(report.drive_gaps);
+  json["drive_gaps"] = errors_json(report.drive_gaps, "drive", "reason");
   json["unwatched"] = outcome.unwatched;
   json["filter"] = filter_json(outcome);
   json["dirs_walked"] = record.figures.dirs_walked;
@@ -242,7 +234,7 @@ ordered_json scan_json(const ScanOutcome& outcome) {
   json["limits"] = scanner::limits_json(report.limits);
   json["mounts"] = report.mounts;
   json["errors"] = record.errors;
-  json["error_details"] = errors_json(report.errors);
+  json["error_details"] = errors_json(report.errors, "path", "message");
   json["note"] = outcome.note.empty() ? ordered_json(nullptr) : ordered_json(outcome.note);
   json["duration_s"] = std::chrono::duration<double>(report.duration).count();
   return json;
