@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "daemon/http/http_message.h"
-#include "peer/gather/cycle_request.h"
+#include "peer/gather/cycle_exchange.h"
 
 namespace spoor::daemon {
 

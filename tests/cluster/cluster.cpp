@@ -95,4 +95,20 @@ support::TreeTotals Cluster::usage(const Node& node) {
   return {usage["files"], usage["dirs"], usage["bytes"]};
 }
 
+void Cluster::expect_truth(const Node& node) {
+  EXPECT_EQ(usage(node), support::walk_independently(node.drives)) << node.name;
+}
+
+json Cluster::status(const Node& node) {
+  return json::parse(spoor(node, {"status", "--json"}).out, nullptr, false);
+}
+
+void Cluster::change_and_tell(const Node& told) {
+  const std::string path = "bucket/d" + std::to_string(++changes_);
+  std::filesystem::create_directories(nodes_[0].drives[0] / path);
+  std::ofstream(nodes_[0].drives[0] / path / "file") << "12345";
+  const auto marked = spoor(told, {"mark", path});
+  ASSERT_EQ(marked.code, 0) << marked.err;
+}
+
 }  // namespace spoor::cluster

@@ -53,8 +53,15 @@ class Cluster {
   // One scan that is expected to end with this code; gives its JSON.
   nlohmann::json scan(const Node& node, int code = 0, const std::vector<std::string>& more = {});
 
-  // The totals that the database has.
+  // The totals that the database has; that they equal an independent walk of the drives.
   support::TreeTotals usage(const Node& node);
+  void expect_truth(const Node& node);
+
+  // `spoor status --json`
+  nlohmann::json status(const Node& node);
+
+  // Makes a directory with a file on the first drive of n0, and marks it at one node alone.
+  void change_and_tell(const Node& told);
 
   std::filesystem::path config_of(const Node& node) const { return directory_ / (node.name + ".json"); }
   std::filesystem::path data_dir_of(const Node& node) const { return directory_ / (node.name + "-data"); }
@@ -66,6 +73,7 @@ class Cluster {
   support::TempDirectory directory_;
   const nlohmann::json etcd_;
   std::vector<Node> nodes_;
+  int changes_ = 0;
 };
 
 }  // namespace spoor::cluster

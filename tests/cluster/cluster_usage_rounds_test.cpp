@@ -151,7 +151,10 @@ TEST_F(ClusterUsageRoundsTest, RandomChangesAndOutages_SumsEqualAnIndependentCou
     if (is_down_before_scans) take_some_down();
     const bool is_partial = !down_.empty();
     for (const Cluster::Node* const each : up()) change(*each);
-    for (const Cluster::Node* const each : up()) cluster_.scan(*each, is_partial ? 3 : 0);
+    for (const Cluster::Node* const each : up()) {
+      EXPECT_EQ(cluster_.scan(*each, is_partial ? 3 : 0)["mode"], "incremental");
+      cluster_.expect_truth(*each);
+    }
     if (!is_down_before_scans && !random_.one_in(3)) take_some_down();
     expect_truth(!is_partial);
     for (Cluster::Node& each : cluster_.nodes()) {

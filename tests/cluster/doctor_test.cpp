@@ -16,7 +16,7 @@
 #include "peer/gather/cycle_frame.h"
 #include "peer/http/http_transport.h"
 #include "peer/http/watch_report.h"
-#include "tests/cluster/etcd_fixture.h"
+#include "tests/cluster/members/etcd_fixture.h"
 #include "tests/faults/mounts.h"
 #include "tests/support/canned_server.h"
 #include "tests/support/certificates.h"

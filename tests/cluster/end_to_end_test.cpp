@@ -1,5 +1,5 @@
 // Three real daemons, real trees, marks through any node, and after every scan totals that must equal
-// an independent walk.
+// an independent walk; with random changes in cluster_usage_rounds_test.cpp.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -21,10 +21,6 @@ using support::TreeWriter;
 
 class EndToEndTest : public testing::Test {
  protected:
-  void expect_truth(const Cluster::Node& node) {
-    EXPECT_EQ(cluster_.usage(node), support::walk_independently(node.drives)) << node.name;
-  }
-
   // Marks through any node that lives; a mark nobody acknowledges is tried at another.
   void mark(const std::string& lines, support::Random& random) {
     if (lines.empty()) return;
@@ -47,40 +43,6 @@ class EndToEndTest : public testing::Test {
   Cluster cluster_{3, 2};
 };
 
-TEST_F(EndToEndTest, RandomChanges_EveryScan_TotalsEqualAnIndependentWalk) {
-  SPOOR_RANDOM(random);
-  std::vector<TreeWriter> writers;
-  for (const auto& node : cluster_.nodes()) {
-    for (const auto& drive : node.drives) writers.emplace_back(random, drive).fill(120);
-  }
-  for (const auto& node : cluster_.nodes()) {
-    EXPECT_EQ(cluster_.scan(node)["mode"], "full");
-    expect_truth(node);
-  }
-  std::uint64_t walked = 0;
-  std::uint64_t skipped = 0;
-  for (int round = 0; round < (support::is_sanitized ? 4 : 12) && !HasFailure(); ++round) {
-    for (std::size_t at = 0; at < writers.size(); ++at) {
-      for (std::uint64_t i = random.below(4); i > 0; --i) writers[at].change();
-      const auto& node = cluster_.nodes()[at / 2];
-      const std::string changed = writers[at].take_changed();
-      if (random.one_in(2)) {
-        mark(changed, random);
-      } else {
-        mark_on_drive(node, node.drives[at % 2], changed);
-      }
-    }
-    for (const auto& node : cluster_.nodes()) {
-      const auto report = cluster_.scan(node);
-      EXPECT_EQ(report["mode"], "incremental");
-      walked += report["dirs_walked"].get<std::uint64_t>();
-      skipped += report["dirs_skipped"].get<std::uint64_t>();
-      expect_truth(node);
-    }
-  }
-  EXPECT_LT(walked, skipped) << "a scan that walks everything is right, too, but no use";
-}
-
 // #15 A1: such a scan was complete, and missed what the own daemon had acknowledged.
 TEST_F(EndToEndTest, ScanAtAnotherNodesDaemon_IsRefusedAndMissesNothing) {
   const auto& node = cluster_.nodes()[0];
@@ -100,7 +62,7 @@ TEST_F(EndToEndTest, ScanAtAnotherNodesDaemon_IsRefusedAndMissesNothing) {
   ASSERT_EQ(cluster_.spoor(node, {"mark", "--kind", "file", "bucket/object"}).code, 0);
   scan_wrong();
   EXPECT_EQ(cluster_.scan(node)["mode"], "incremental");
-  expect_truth(node);
+  cluster_.expect_truth(node);
 }
 
 // As after a copy of another node's configuration: the name is right, the daemon is not the one of
@@ -156,7 +118,7 @@ TEST_F(EndToEndTest, Cluster_StopsKillsAndOutages_LoseNoMarks) {
     cluster_.start(victim);
     for (const auto& node : cluster_.nodes()) {
       EXPECT_EQ(cluster_.scan(node)["mode"], lost ? "full" : "incremental") << "a kill alone costs nothing";
-      expect_truth(node);
+      cluster_.expect_truth(node);
       EXPECT_EQ(cluster_.scan(node)["mode"], "incremental") << "a loss costs one full walk, once";
     }
   }
@@ -173,7 +135,7 @@ TEST_F(EndToEndTest, MarkThatNamesADrive_IsReadOnThatDriveAlone) {
   const std::string path("bucket/a\0", 9);
   mark_on_drive(node, node.drives[0], path);
   EXPECT_EQ(cluster_.scan(node)["dirs_walked"], 4U) << "the roots, and two below one of them";
-  expect_truth(node);
+  cluster_.expect_truth(node);
   EXPECT_EQ(cluster_.scan(other)["dirs_walked"], 2U) << "the roots alone";
   const auto dirty = support::run_command({"curl", "-s", "--unix-socket", cluster_.socket_of(node).native(),
                                            "http://spoor/v1/dirty?path=bucket/a"});
@@ -184,7 +146,7 @@ TEST_F(EndToEndTest, PeersStartedLater_StatusShowsThemUp) {
   auto& node = cluster_.nodes()[0];
   EXPECT_FALSE(node.daemon->wait_for("peer n1 (").empty());
   EXPECT_FALSE(node.daemon->wait_for("peer n2 (").empty());
-  const auto status = nlohmann::json::parse(cluster_.spoor(node, {"status", "--json"}).out);
+  const auto status = cluster_.status(node);
   for (const auto& peer : status["peers"]) {
     EXPECT_EQ(peer["state"], "up");
     EXPECT_TRUE(peer["last_seen"].is_string());
@@ -198,7 +160,7 @@ TEST_F(EndToEndTest, SwappedDrive_IsNotScannedUntilAccepted) {
   fs::create_directories(drive / "bucket/a");
   std::ofstream(drive / "bucket/a/file") << "12345";
   cluster_.scan(node);
-  expect_truth(node);
+  cluster_.expect_truth(node);
 
   const fs::path unplugged = drive.native() + "-unplugged";
   fs::rename(drive, unplugged);
@@ -216,7 +178,7 @@ TEST_F(EndToEndTest, SwappedDrive_IsNotScannedUntilAccepted) {
   EXPECT_EQ(accepted.code, 0) << accepted.err;
   EXPECT_TRUE(nlohmann::json::parse(accepted.out)["drives"][1]["ok"]);
   cluster_.scan(node);
-  expect_truth(node);
+  cluster_.expect_truth(node);
 
   // And back: the first disk is the other one now.
   fs::rename(drive, drive.native() + "-second");
@@ -226,7 +188,7 @@ TEST_F(EndToEndTest, SwappedDrive_IsNotScannedUntilAccepted) {
             std::string::npos);
   EXPECT_EQ(cluster_.spoor(node, {"drives", "accept", drive.native()}).code, 0);
   cluster_.scan(node);
-  expect_truth(node);
+  cluster_.expect_truth(node);
   EXPECT_EQ(cluster_.spoor(node, {"drives", "accept", "/not/a/drive"}).code, 1);
   const auto shown = cluster_.spoor(node, {"drives"});
   EXPECT_EQ(shown.code, 0);
@@ -247,7 +209,7 @@ TEST_F(EndToEndTest, Scan_AddsNoMarks) {
   cluster_.spoor(node, {"mark", "bucket/a"});
   cluster_.scan(node);
   cluster_.scan(node);
-  const auto status = nlohmann::json::parse(cluster_.spoor(node, {"status", "--json"}).out);
+  const auto status = cluster_.status(node);
   EXPECT_EQ(status["marks"]["accepted"], 1);
   EXPECT_EQ(status["cycles"][0]["items"], 0);
 }
@@ -256,13 +218,11 @@ TEST_F(EndToEndTest, DryRun_WalksNothingAndKeepsTheCycle) {
   const auto& node = cluster_.nodes()[0];
   cluster_.scan(node);
   cluster_.spoor(node, {"mark", "bucket/a"});
-  const auto before =
-      nlohmann::json::parse(cluster_.spoor(node, {"status", "--json"}).out)["cycle"]["current"];
+  const auto before = cluster_.status(node)["cycle"]["current"];
   const auto dry = cluster_.scan(node, 0, {"--dry-run"});
   EXPECT_EQ(dry["dirs_walked"], 0);
   EXPECT_GT(dry["filter"]["items"], 0);
-  EXPECT_EQ(nlohmann::json::parse(cluster_.spoor(node, {"status", "--json"}).out)["cycle"]["current"],
-            before);
+  EXPECT_EQ(cluster_.status(node)["cycle"]["current"], before);
   EXPECT_GT(cluster_.scan(node)["filter"]["items"], 0) << "the dry run took nothing away";
 }
 
@@ -276,7 +236,7 @@ TEST_F(EndToEndTest, ScanOfManyMarks_NextCycles_OpenAtALargerLevel) {
   cluster_.scan(node);
   for (const auto& other : cluster_.nodes()) {
     cluster_.spoor(other, {"mark", "bucket/a"});
-    const auto status = nlohmann::json::parse(cluster_.spoor(other, {"status", "--json"}).out);
+    const auto status = cluster_.status(other);
     EXPECT_EQ(status["cycles"][0]["bits"], 2'494'090) << other.name;
     EXPECT_EQ(status["cycles"][0]["levels"], 1) << other.name;
   }

@@ -1,4 +1,5 @@
-// scan.file_feed with real scans, and rsync that copies what `spoor changes --files` lists.
+// scan.file_feed with real scans, and rsync that copies what `spoor changes --files` lists; over random
+// changes in recipes/rounds_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,8 +9,6 @@
 #include <sstream>
 
 #include "tests/cluster/one_node.h"
-#include "tests/support/random.h"
-#include "tests/support/tree_writer.h"
 
 namespace spoor::cluster {
 namespace {
@@ -108,25 +107,6 @@ TEST_F(FileFeedTest, RsyncFromFileFeed_CopiesOnlyNewAndChangedFiles) {
   EXPECT_THAT(follow(), ElementsAre("#y", "-x", "bucket/a/changed", "bucket/a/new", "bucket/c/d/file"));
   EXPECT_EQ(files_in(copy_.path()), files_in(drive()));
   EXPECT_FALSE(fs::exists(copy_ / "bucket/b"));
-}
-
-TEST_F(FileFeedTest, CopyFromFileFeed_RandomChanges_EqualsTheSource) {
-  SPOOR_RANDOM(random);
-  support::TreeWriter writer(random, drive());
-  writer.fill(40);
-  cluster_.scan(node());
-  copy_everything();
-  for (int round = 0; round < 15 && !HasFailure(); ++round) {
-    for (std::uint64_t i = random.below(8); i > 0; --i) writer.change();
-    const std::string changed = writer.take_changed();
-    if (!changed.empty()) {
-      ASSERT_EQ(cluster_.spoor(node(), {"mark", "-0"}, changed).code, 0);
-    }
-    cluster_.scan(node());
-    if (random.one_in(3)) continue;  // more scans before the next copy
-    follow();
-    EXPECT_EQ(files_in(copy_.path()), files_in(drive()));
-  }
 }
 
 TEST_F(FileFeedTest, FileFeed_SwitchedOn_CausesAFullScan) {

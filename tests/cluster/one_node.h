@@ -15,11 +15,6 @@
 
 namespace spoor::cluster {
 
-// Makes an empty repository of restic, whose password is "secret".
-inline void make_restic_repository(const std::filesystem::path& path) {
-  std::filesystem::copy(RESTIC_REPOSITORY, path, std::filesystem::copy_options::recursive);
-}
-
 class OneNodeTest : public testing::Test {
  protected:
   explicit OneNodeTest(std::size_t drives = 1) : cluster_(1, drives) {}

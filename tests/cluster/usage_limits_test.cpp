@@ -123,6 +123,8 @@ TEST_F(UsageLimitsTest, NodeThatIsDown_CountsAsItWas) {
   const auto status = json::parse(output({"status", "--json"}));
   EXPECT_EQ(status["limits"][0]["current"]["complete"], false);
   EXPECT_EQ(status["limits"][0]["scope"], "cluster");
+  configure(node(0), [](json&) {});  // its daemon no longer knows the totals of the other
+  EXPECT_THAT(scan(3), HasSubstr(of_cluster)) << "it is not known to be kept";
 }
 
 }  // namespace

@@ -166,12 +166,15 @@ class KubernetesTest : public GuidesTest {
     throw std::out_of_range(name);
   }
 
-  // What the kubelet runs, for a node of this name, with the files of this test.
+  // What the kubelet runs, for a node of this name, with the files of this test. The end of a container ends
+  // all of its processes, also one that was just started when the shell sent it the signal, and lost that;
+  // here it would keep the log open. So it waits for the shell itself.
   std::vector<std::string> command_of(const std::string& name) const {
     auto command = container(name)["command"].as<std::vector<std::string>>();
     for (std::string& word : command) {
       word = replace_all(
           word, {{"$(NODE_NAME)", "worker-1"},
+                 {"sleep 900", "tail --pid $$ -f /dev/null"},
                  {"spoor --set", std::string(SPOOR) + " --config " + file("spoor.json") + " --set"}});
     }
     return command;

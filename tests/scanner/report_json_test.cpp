@@ -114,6 +114,28 @@ TEST(UsageJsonTest, AnyMemberMissingOrOfAnotherType_IsReadOrAnError) {
   EXPECT_GT(refused, 300U);
 }
 
+TEST(UsageJsonTest, NumberThatIsNoSum_IsAnError) {
+  Usage usage;
+  usage.total = entry("a", true);
+  usage.has_copy_rules = true;
+  usage.total.copied[2] = 3;
+  usage.total.children = {entry("a/b")};
+  usage.total.rest = {{.files = 6, .dirs = 7, .bytes = 8, .allocated = 9}, 5};
+  const auto good = usage_json(usage);
+  std::vector<std::string> places{"/rest/count", "/copied/0/bytes"};
+  for (const std::string of : {"", "/children/0", "/rest"})
+    for (const char* const figure : {"/files", "/dirs", "/bytes", "/allocated"})
+      places.push_back(of + figure);
+  for (const std::string& place : places) {
+    for (const char* const bad :
+         {"18446744073709551616", "-1", "1e300", "1.5", R"("5")", "true", "null", "[1]"}) {
+      auto wrong = good;
+      wrong.at(ordered_json::json_pointer(place)) = ordered_json::parse(bad);
+      EXPECT_FALSE(usage_from_json(wrong)) << place << ' ' << bad;
+    }
+  }
+}
+
 TEST(UsageJsonTest, PathThatIsNotUtf8_IsExactInBase64) {
   Usage usage;
   usage.total = entry("", true);
@@ -143,7 +165,8 @@ TEST(UsageJsonTest, CopiedBytes_RoundTrip) {
   EXPECT_TRUE(back.has_copy_rules);
   EXPECT_EQ(back.total.copied, usage.total.copied);
   for (const char* bad :
-       {R"([{"factor":0.5,"bytes":1}])", R"([{"factor":"3","bytes":1}])", R"([{"bytes":1}])", R"([7])"}) {
+       {R"([{"factor":0.5,"bytes":1}])", R"([{"factor":0,"bytes":1}])", R"([{"factor":-1,"bytes":1}])",
+        R"([{"factor":"3","bytes":1}])", R"([{"factor":null,"bytes":1}])", R"([{"bytes":1}])", R"([7])"}) {
     auto wrong = json;
     wrong["copied"] = ordered_json::parse(bad);
     EXPECT_FALSE(usage_from_json(wrong)) << bad;

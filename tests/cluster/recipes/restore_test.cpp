@@ -7,7 +7,7 @@
 #include <thread>
 #include <tuple>
 
-#include "tests/cluster/recipe_programs.h"
+#include "tests/cluster/recipes/programs.h"
 
 namespace spoor::cluster {
 namespace {
@@ -20,11 +20,10 @@ using testing::Not;
 const std::string latin1 = "caf\xe9";
 const std::string pattern = "a [*?]\\ {x}, line\nbreak ";
 
-class RestoreTest : public RecipeFaultsTest, public testing::WithParamInterface<std::string> {
+class RestoreTest : public EachProgramTest {
  protected:
   void SetUp() override {
-    RecipeFaultsTest::SetUp();
-    use(GetParam());
+    EachProgramTest::SetUp();
     for (const std::string& path : {std::string("a/file"), std::string("a/gone"), std::string("kept/file"),
                                     std::string("swap/deep/file"), pattern + "/deep/file", latin1 + "/file"})
       change(path);
@@ -176,13 +175,11 @@ TEST_P(ResticRestoreTest, ADate_IsTheEndOfItsDay) {
 
 INSTANTIATE_TEST_SUITE_P(Programs, ResticRestoreTest, testing::Values("restic"), name_of);
 
-class RecipeReportTest : public RecipeFaultsTest, public testing::WithParamInterface<std::string> {
+class RecipeReportTest : public EachProgramTest {
  protected:
   void SetUp() override {
-    RecipeFaultsTest::SetUp();
-    use(GetParam());
-    for (const char* path : {"a/file", "b/file", "c/file"}) change(path);
-    scan_settled();
+    EachProgramTest::SetUp();
+    change_and_scan({"a/file", "b/file", "c/file"});
   }
 
   std::string dry_run() {
@@ -225,8 +222,7 @@ TEST_P(RecipeReportTest, DryRun_PrintsThePlanAndChangesNothing) {
 TEST_P(RecipeReportTest, DryRunWithAFileInPlaceOfADirectory_PrintsTheWholePlan) {
   run();
   fs::remove_all(drive() / "b");
-  for (const char* path : {"a/new", "b", "c/new"}) change(path);
-  scan_settled();
+  change_and_scan({"a/new", "b", "c/new"});
   const std::string plan = dry_run();
   for (const char* line : {"delete b/\n", "copy a/new\n", "copy b\n", "copy c/new\n", "dry run: would have "})
     EXPECT_THAT(plan, HasSubstr(line));
@@ -237,8 +233,7 @@ TEST_P(RecipeReportTest, DryRunWithAFileInPlaceOfADirectory_PrintsTheWholePlan) 
 TEST_P(RecipeReportTest, Progress_IsShownOnATerminalOnly) {
   const auto done = run();
   EXPECT_THAT(done.out + done.err, Not(HasSubstr("\033")));
-  for (const char* path : {"a/file", "b/new"}) change(path);
-  scan_settled();
+  change_and_scan({"a/file", "b/new"});
   std::vector<std::string> command{"bash", "-c", "exec \"$@\" 2>&1", "bash"};
   for (const std::string& each : run_command("copy")) command.push_back(each);
   const auto shown = support::run_on_terminal(command);

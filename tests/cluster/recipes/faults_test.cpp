@@ -10,7 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "tests/cluster/recipe_programs.h"
+#include "tests/cluster/recipes/programs.h"
 
 namespace spoor::cluster {
 namespace {
@@ -18,14 +18,11 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-class MovedDirectoryTest : public RecipeFaultsTest, public testing::WithParamInterface<std::string> {
+class MovedDirectoryTest : public EachProgramTest {
  protected:
   void SetUp() override {
-    RecipeFaultsTest::SetUp();
-    use(GetParam());
-    change("moving/deep/file");
-    change("kept/file");
-    scan_settled();
+    EachProgramTest::SetUp();
+    change_and_scan({"moving/deep/file", "kept/file"});
   }
 };
 
@@ -33,9 +30,7 @@ class MovedAwayTest : public MovedDirectoryTest {};
 
 TEST_P(MovedAwayTest, DuringACopyOfChanges_IsCopiedByTheNextRun) {
   run();
-  change("moving/deep/new");
-  change("kept/new");
-  scan_settled();
+  change_and_scan({"moving/deep/new", "kept/new"});
   move_while_it_copies(false);
   run();
   EXPECT_TRUE(fs::exists(copied() / "moving/deep/file")) << "the older file is still there";
@@ -47,9 +42,7 @@ TEST_P(MovedAwayTest, DuringACopyOfChanges_IsCopiedByTheNextRun) {
 
 TEST_P(MovedDirectoryTest, MovedAwayAndBackDuringACopyOfChanges_IsCopiedByTheNextRun) {
   run();
-  change("moving/deep/new");
-  change("kept/new");
-  scan_settled();
+  change_and_scan({"moving/deep/new", "kept/new"});
   move_while_it_copies(true);
   run();
   EXPECT_FALSE(fs::exists(copied() / "moving/deep/new"));
@@ -96,9 +89,7 @@ TEST_P(MovedDirectoryTest, MadeAfterTheScanAndRemovedAfterAFullCopy_IsRemovedFro
 // Its content is not that of the directory which the scan found.
 TEST_P(MovedDirectoryTest, ParentReplacedByASymbolicLink_IsNotFollowed) {
   run();
-  change("moving/deep/file");
-  change("kept/new");
-  scan_settled();
+  change_and_scan({"moving/deep/file", "kept/new"});
   fs::rename(drive() / "moving", drive() / "elsewhere");
   fs::create_directories(work_ / "other/deep");
   std::ofstream(work_ / "other/deep/file") << "other";
@@ -117,10 +108,9 @@ INSTANTIATE_TEST_SUITE_P(Programs, MovedDirectoryTest, testing::Values("rsync", 
                          name_of);
 
 // Another consumer does not wait.
-TEST_F(RecipeFaultsTest, RunKilled_NextRunWaitsForItsProgram) {
+TEST_F(RecipeTest, RunKilled_NextRunWaitsForItsProgram) {
   use("rsync");
-  change("a/file");
-  cluster_.scan(node());
+  change_and_scan({"a/file"});
   const fs::path begun = work_ / "begun";
   const fs::path end = work_ / "end";
   for (const fs::path& each : {begun, end}) ASSERT_EQ(::mkfifo(each.c_str(), 0600), 0);
@@ -142,20 +132,17 @@ TEST_F(RecipeFaultsTest, RunKilled_NextRunWaitsForItsProgram) {
   expect_same();
 }
 
-class FullCopyTest : public RecipeFaultsTest, public testing::WithParamInterface<std::string> {};
+class FullCopyTest : public RecipeTest, public testing::WithParamInterface<std::string> {};
 
 TEST_P(FullCopyTest, AfterAReset_FilesWithTheSameSizeAndTimeAreCompared) {
   const std::string& place = GetParam();
   std::unique_ptr<support::Daemon> server;
   use(place == "rsync" ? "rsync" : "rclone");
   if (place == "webdav") {
-    server.reset(new support::Daemon({"rclone", "serve", "webdav", "--addr", "127.0.0.1:0", work_.path()}));
-    const std::string url = "http://" + server->wait_for("WebDav Server started on http://");
-    std::ofstream(work_ / "rclone") << "[served]\ntype = webdav\nvendor = other\nurl = " << url << '\n';
+    server = serve_work();
     copy_ = "served:copy";
   }
-  change("a/file");
-  cluster_.scan(node());
+  change_and_scan({"a/file"});
   run();
   const fs::path file = drive() / "a/file";
   const auto modified = fs::last_write_time(file);
@@ -169,16 +156,13 @@ TEST_P(FullCopyTest, AfterAReset_FilesWithTheSameSizeAndTimeAreCompared) {
 
 INSTANTIATE_TEST_SUITE_P(Places, FullCopyTest, testing::Values("rsync", "local", "webdav"), name_of);
 
-class MarkedCopyTest : public RecipeFaultsTest, public testing::WithParamInterface<std::string> {
+class MarkedCopyTest : public EachProgramTest {
  protected:
   void SetUp() override {
-    RecipeFaultsTest::SetUp();
-    use(GetParam());
-    change("a/file");
-    cluster_.scan(node());
+    EachProgramTest::SetUp();
+    change_and_scan({"a/file"});
     run();
-    change("b/file");
-    cluster_.scan(node());
+    change_and_scan({"b/file"});
   }
 
   void expect_refused() {
@@ -186,10 +170,8 @@ class MarkedCopyTest : public RecipeFaultsTest, public testing::WithParamInterfa
       return changes({"--consumer", "copy"}).out + support::run_command({"find", work_.path()}).out;
     };
     const std::string before = state();
-    const auto refused = support::run_command(run_command("copy"));
-    EXPECT_EQ(refused.code, 1);
-    EXPECT_THAT(refused.err, HasSubstr(copy_ + " is not the copy that 'copy' made"));
-    EXPECT_THAT(refused.err, HasSubstr("'spoor changes --consumer copy --forget'"));
+    expect_run_fails(1, copy_ + " is not the copy that 'copy' made");
+    expect_run_fails(1, "'spoor changes --consumer copy --forget'");
     EXPECT_EQ(state(), before);
   }
 
@@ -243,17 +225,15 @@ TEST_P(MarkedCopyTest, CopyOfAnEarlierVersion_IsMarkedByTheNextRun) {
 
 INSTANTIATE_TEST_SUITE_P(Programs, MarkedCopyTest, testing::Values("rsync", "rclone"), name_of);
 
-class DurableCopyTest : public RecipeFaultsTest, public testing::WithParamInterface<std::string> {};
+class DurableCopyTest : public EachProgramTest {};
 
 TEST_P(DurableCopyTest, CopyIsNotOnTheDisk_IsNotCommitted) {
-  use(GetParam());
   for (const char* path : {"a/file", "b/file"}) {
     SCOPED_TRACE(path);
-    change(path);
-    cluster_.scan(node());
+    change_and_scan({path});
     const std::string before = changes({"--consumer", "copy"}).out;
     replace("sync", "exit 1\n");
-    EXPECT_EQ(support::run_command(run_command("copy")).code, 1);
+    expect_run_fails(1, "");
     EXPECT_EQ(changes({"--consumer", "copy"}).out, before);
     fs::remove(work_ / "bin/sync");
     run();
@@ -264,21 +244,17 @@ TEST_P(DurableCopyTest, CopyIsNotOnTheDisk_IsNotCommitted) {
 
 INSTANTIATE_TEST_SUITE_P(Programs, DurableCopyTest, testing::Values("rsync", "rclone"), name_of);
 
-TEST_F(RecipeFaultsTest, ResticReportsAnythingElseThanAMissingFile_Fails) {
+TEST_F(RecipeTest, ResticReportsAnythingElseThanAMissingFile_Fails) {
   use("restic");
-  change("a/file");
-  cluster_.scan(node());
+  change_and_scan({"a/file"});
   run();
-  change("a/file");
-  cluster_.scan(node());
+  change_and_scan({"a/file"});
   for (const char* message : {"cannot read a file", R"({"message_type":"error","error":{},"item":""})",
                               "a/other does not exist, skipping"}) {
     SCOPED_TRACE(message);
     replace("restic", std::string("case \"$*\" in *--files-from-raw*) echo '") + message +
                           "' >&2; exit 3;; esac\nexec \"$real\" \"$@\"\n");
-    const auto failed = support::run_command(run_command("copy"));
-    EXPECT_EQ(failed.code, 1);
-    EXPECT_THAT(failed.err, HasSubstr(message));
+    expect_run_fails(1, message);
   }
   fs::remove(work_ / "bin/restic");
   run();
@@ -286,18 +262,16 @@ TEST_F(RecipeFaultsTest, ResticReportsAnythingElseThanAMissingFile_Fails) {
 }
 
 // restic then makes no snapshot of the files.
-TEST_F(RecipeFaultsTest, ResticReadsNoneOfTheFiles_RestoreSucceedsAndTheNextRunCopiesThem) {
+TEST_F(RecipeTest, ResticReadsNoneOfTheFiles_RestoreSucceedsAndTheNextRunCopiesThem) {
   use("restic");
-  for (const char* path : {"a/file", "long/file"}) change(path);
-  scan_settled();
+  change_and_scan({"a/file", "long/file"});
   run();
-  change("a/new");
-  scan_settled();
+  change_and_scan({"a/new"});
   const fs::path away = work_ / "away";
   replace("restic", "case \"$*\" in *--files-from-raw*) mv '" + (drive() / "a").native() + "' '" +
                         away.native() + "';; esac\n\"$real\" \"$@\"; code=$?\nmv '" + away.native() + "' '" +
                         (drive() / "a").native() + "' 2>/dev/null\nexit $code\n");
-  EXPECT_EQ(support::run_command(run_command("copy")).code, 3);
+  expect_run_fails(3, "");
   fs::remove(work_ / "bin/restic");
   EXPECT_TRUE(fs::exists(copied() / "a/file"));
   EXPECT_FALSE(fs::exists(copied() / "a/new"));
@@ -305,13 +279,11 @@ TEST_F(RecipeFaultsTest, ResticReadsNoneOfTheFiles_RestoreSucceedsAndTheNextRunC
   expect_same();
 }
 
-class LongPathTest : public RecipeFaultsTest, public testing::WithParamInterface<std::string> {};
+class LongPathTest : public EachProgramTest {};
 
 // Alone it leaves restic without a file.
 TEST_P(LongPathTest, PathOfMoreThan4096Bytes_IsNamedAndTheRestIsCopied) {
-  use(GetParam());
-  for (const char* path : {"a/file", "long/file"}) change(path);
-  scan_settled();
+  change_and_scan({"a/file", "long/file"});
   run();
   ASSERT_EQ(support::run_command({"/usr/bin/python3", "-c",
                                   "import os, sys\nos.chdir(sys.argv[1])\nos.remove('file')\n"
@@ -322,9 +294,7 @@ TEST_P(LongPathTest, PathOfMoreThan4096Bytes_IsNamedAndTheRestIsCopied) {
             0);
   mark_and_scan("long");
   for (const char* path : {"a/new", "a/newer"}) {
-    const auto done = support::run_command(run_command("copy"));
-    EXPECT_EQ(done.code, 3) << done.err;
-    EXPECT_THAT(done.err, HasSubstr("skips long/ddd"));
+    expect_run_fails(3, "skips long/ddd");
     EXPECT_FALSE(fs::exists(copied() / "long/file"));
     EXPECT_EQ(support::run_command({"diff", "-r", drive() / "a", copied() / "a"}).out, "");
     change(path);
@@ -336,26 +306,21 @@ TEST_P(LongPathTest, PathOfMoreThan4096Bytes_IsNamedAndTheRestIsCopied) {
 INSTANTIATE_TEST_SUITE_P(Programs, LongPathTest, testing::Values("rsync", "rclone", "restic", "borg"),
                          name_of);
 
-TEST_F(RecipeFaultsTest, ConsumerNamedLikeATag_IsRefused) {
+TEST_F(RecipeTest, ConsumerNamedLikeATag_IsRefused) {
   use("restic");
-  change("a/file");
-  cluster_.scan(node());
-  for (const char* name : {"full", "files", "changes", "layer-1", "feed-x", "scan-1", "part-x", "left-0"}) {
-    const auto refused = support::run_command(run_command(name));
-    EXPECT_EQ(refused.code, 1);
-    EXPECT_THAT(refused.err, HasSubstr("choose another one for the consumer"));
-  }
+  change_and_scan({"a/file"});
+  for (const char* name : {"full", "files", "changes", "layer-1", "feed-x", "scan-1", "part-x", "left-0"})
+    expect_run_fails(1, "choose another one for the consumer", name);
 }
 
 // restic takes what it excludes for a pattern.
-TEST_F(RecipeFaultsTest, DriveNamedLikeAPattern_ResticLeavesItsFolderOut) {
+TEST_F(RecipeTest, DriveNamedLikeAPattern_ResticLeavesItsFolderOut) {
   use("restic");
   const fs::path odd = work_ / "dr[1]v*e";
   fs::create_directory(odd);
   cluster_.configure(node(), [&](nlohmann::json& config) { config["drives"] = {odd.native()}; });
   node().drives[0] = odd;
-  change("a/file");
-  cluster_.scan(node());
+  change_and_scan({"a/file"});
   run();
   EXPECT_TRUE(fs::exists(drive() / ".spoor"));
   EXPECT_FALSE(fs::exists(copied() / ".spoor"));

@@ -43,40 +43,25 @@ class DnsTest : public testing::Test {
     dns_.restart(records);
   }
 
-  // Changes node 0's drive, and tells only that node.
-  void change_and_tell(const Cluster::Node& told) {
-    const fs::path bucket = cluster_.nodes()[0].drives[0] / "bucket";
-    fs::create_directories(bucket / ("d" + std::to_string(++changes_)));
-    std::ofstream(bucket / ("d" + std::to_string(changes_)) / "file") << "12345";
-    const auto marked = cluster_.spoor(told, {"mark", "bucket/d" + std::to_string(changes_)});
-    ASSERT_EQ(marked.code, 0) << marked.err;
-  }
-
-  void expect_truth() {
-    const auto& node = cluster_.nodes()[0];
-    EXPECT_EQ(cluster_.usage(node), support::walk_independently(node.drives));
-  }
-
   Cluster cluster_{3, 1};
   support::DnsServer dns_{{}};
   std::map<std::string, std::string> records_;
-  int changes_ = 0;
 };
 
 TEST_F(DnsTest, SrvRecords_ScanFindsAllNodes) {
   const auto& nodes = cluster_.nodes();
   const auto first = cluster_.scan(nodes[0]);
   EXPECT_EQ(first["peers"].size(), 3U) << "the node itself is in the list, and asked once";
-  change_and_tell(nodes[2]);
+  cluster_.change_and_tell(nodes[2]);
   EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
-  expect_truth();
+  cluster_.expect_truth(nodes[0]);
 }
 
 // As in Kubernetes: the address leaves the name when the node goes, and another one comes with it.
 TEST_F(DnsTest, Node_BackAtAnotherAddress_BringsItsMarks) {
   auto& nodes = cluster_.nodes();
   cluster_.scan(nodes[0]);
-  change_and_tell(nodes[2]);
+  cluster_.change_and_tell(nodes[2]);
   cluster_.stop(nodes[2]);
   records_.erase("n2");
   publish();
@@ -88,20 +73,20 @@ TEST_F(DnsTest, Node_BackAtAnotherAddress_BringsItsMarks) {
   list(nodes[2]);
   publish();
   EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
-  expect_truth();
+  cluster_.expect_truth(nodes[0]);
 }
 
 TEST_F(DnsTest, Node_DepartedForGood_CostsOneFullWalk) {
   auto& nodes = cluster_.nodes();
   cluster_.scan(nodes[0]);
-  change_and_tell(nodes[2]);
+  cluster_.change_and_tell(nodes[2]);
   cluster_.stop(nodes[2]);
   records_.erase("n2");
   publish();
   cluster_.scan(nodes[0], 3);
-  const auto without = std::vector<std::string>{"--set", "peers.forget_after=0s"};
+  const std::vector<std::string> without{"--set", "peers.forget_after=0s"};
   EXPECT_EQ(cluster_.scan(nodes[0], 0, without)["mode"], "full");
-  expect_truth();
+  cluster_.expect_truth(nodes[0]);
   EXPECT_EQ(cluster_.scan(nodes[0], 0, without)["mode"], "incremental");
 }
 
@@ -113,23 +98,23 @@ TEST_F(DnsTest, Node_AliveButNotInDns_IsStillAsked) {
   records_.erase("n2");
   publish();
   for (int scan = 0; scan < 3; ++scan) {
-    change_and_tell(nodes[2]);
+    cluster_.change_and_tell(nodes[2]);
     const auto whole = cluster_.scan(nodes[0], 0, without);
     EXPECT_EQ(whole["mode"], "incremental");
     EXPECT_EQ(whole["note"], nullptr);
-    expect_truth();
+    cluster_.expect_truth(nodes[0]);
   }
 }
 
 TEST_F(DnsTest, DnsServerDown_LastKnownMembersAreAsked) {
   const auto& nodes = cluster_.nodes();
   cluster_.scan(nodes[0]);
-  change_and_tell(nodes[2]);
+  cluster_.change_and_tell(nodes[2]);
   dns_.stop();
   const auto partial = cluster_.scan(nodes[0], 3, {"--set", "peers.timeout=5s"});
   EXPECT_EQ(partial["mode"], "incremental") << "nobody is taken to be gone";
   EXPECT_EQ(partial["peers"].size(), 3U) << partial;
-  expect_truth();
+  cluster_.expect_truth(nodes[0]);
 
   publish();
   EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
@@ -188,18 +173,15 @@ class DnsTlsTest : public testing::Test {
 TEST_F(DnsTlsTest, CertificateForTheSrvTarget_MembersAreReadByHttps) {
   const auto& nodes = cluster_.nodes();
   EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "full");
-  fs::create_directories(nodes[0].drives[0] / "bucket");
-  std::ofstream(nodes[0].drives[0] / "bucket" / "file") << "12345";
-  EXPECT_EQ(cluster_.spoor(nodes[1], {"mark", "bucket"}).code, 0);
+  cluster_.change_and_tell(nodes[1]);
   const json scan = cluster_.scan(nodes[0]);
   EXPECT_EQ(scan["mode"], "incremental");
   EXPECT_THAT(scan["peers"].dump(), HasSubstr("n1"));
-  EXPECT_EQ(cluster_.usage(nodes[0]), support::walk_independently(nodes[0].drives));
+  cluster_.expect_truth(nodes[0]);
   // The daemon polls it, too, and not itself.
   nodes[0].daemon->signal(SIGHUP);  // polls at once
   EXPECT_EQ(nodes[0].daemon->wait_for("peer n1 (" + urls_["n1"] + ") is "), "up");
-  const auto status = cluster_.spoor(nodes[0], {"status", "--json"});
-  const json peers = json::parse(status.out)["peers"];
+  const json peers = cluster_.status(nodes[0])["peers"];
   EXPECT_EQ(peers.size(), 1U) << peers;
 }
 
@@ -222,8 +204,7 @@ TEST_F(DnsTlsTest, CertificateForAnotherName_IsRefused) {
 TEST_F(DnsTlsTest, DnsDown_StatusAndMetricsReportIt) {
   auto& node = cluster_.nodes()[0];
   const auto expect_shown = [&](bool is_ok, const std::string& error) {
-    const json status = json::parse(cluster_.spoor(node, {"status", "--json"}).out);
-    const json names = status["membership"]["dns"];
+    const json names = cluster_.status(node)["membership"]["dns"];
     ASSERT_EQ(names.size(), 1U);
     EXPECT_EQ(names[0]["source"], "srv:_spoor._tcp.test");
     EXPECT_EQ(names[0]["ok"], is_ok);

@@ -21,19 +21,9 @@ namespace spoor::cluster {
 class EtcdTest : public testing::Test {
  protected:
   // Changes node 0's drive, and tells only that node.
-  void change_and_tell(const Cluster::Node& told) {
-    const std::filesystem::path directory =
-        cluster_.nodes()[0].drives[0] / "bucket" / ("d" + std::to_string(++changes_));
-    std::filesystem::create_directories(directory);
-    std::ofstream(directory / "file") << "12345";
-    const auto marked = cluster_.spoor(told, {"mark", "bucket/d" + std::to_string(changes_)});
-    ASSERT_EQ(marked.code, 0) << marked.err;
-  }
+  void change_and_tell(const Cluster::Node& told) { cluster_.change_and_tell(told); }
 
-  void expect_truth() {
-    const auto& node = cluster_.nodes()[0];
-    EXPECT_EQ(cluster_.usage(node), support::walk_independently(node.drives));
-  }
+  void expect_truth() { cluster_.expect_truth(cluster_.nodes()[0]); }
 
   peer::HttpResponse get(const Cluster::Node& node, const std::string& target) {
     peer::HttpTransport transport({.timeout = std::chrono::minutes(2)});
@@ -73,7 +63,6 @@ class EtcdTest : public testing::Test {
   peer::HttpTransport transport_{{}};
   peer::EtcdClient client_{transport_, clock_, {base::parse_endpoint(etcd_.url()).value()}, {}};
   const peer::EtcdLocation place_{"spoor", "test"};
-  int changes_ = 0;
 };
 
 }  // namespace spoor::cluster

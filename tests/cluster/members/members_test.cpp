@@ -1,7 +1,7 @@
 // `spoor members`, with a real etcd.
 #include <gmock/gmock.h>
 
-#include "tests/cluster/etcd_fixture.h"
+#include "tests/cluster/members/etcd_fixture.h"
 
 namespace spoor::cluster {
 namespace {

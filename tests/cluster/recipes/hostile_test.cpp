@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/cluster/recipe_programs.h"
+#include "tests/cluster/recipes/programs.h"
 
 namespace spoor::cluster {
 namespace {
@@ -17,11 +17,11 @@ using testing::Not;
 
 constexpr unsigned nobody = 65534;
 
-class HostileTest : public RecipeFaultsTest {
+class HostileTest : public RecipeTest {
  protected:
   void SetUp() override {
     if (auto why = faults::why_no_mounts(); !why.empty()) GTEST_SKIP() << why;
-    RecipeFaultsTest::SetUp();
+    RecipeTest::SetUp();
     fs::create_directories(work_ / "outside/deep");
     std::ofstream(work_ / "outside/deep/secret") << "root's";
   }
@@ -51,26 +51,20 @@ class HostileDriveTest : public HostileTest, public testing::WithParamInterface<
     HostileTest::SetUp();
     if (IsSkipped()) return;
     use(GetParam());
-    change("moving/deep/file");
-    change("kept/file");
-    scan_settled();
+    change_and_scan({"moving/deep/file", "kept/file"});
   }
 };
 
 TEST_P(HostileDriveTest, DirectorySwappedForALinkWhileItIsCopied_NothingFromOutsideIsCopied) {
   run();
-  change("moving/deep/secret");
-  change("kept/new");
-  scan_settled();
+  change_and_scan({"moving/deep/secret", "kept/new"});
   const std::string moving = (drive() / "moving").native();
   const std::string elsewhere = (drive() / "elsewhere").native();
   replace(program_, "case \"$*\" in *--exclude=/.spoor*|copy*|backup*|*create*) [[ -L '" + moving +
                         "' ]] || { mv -T '" + moving + "' '" + elsewhere + "' && ln -sT '" +
                         (work_ / "outside").native() + "' '" + moving +
                         "'; };; esac\nexec \"$real\" \"$@\"\n");
-  const auto done = support::run_command(run_command("copy"));
-  EXPECT_EQ(done.code, 3) << done.err;
-  EXPECT_THAT(done.err, HasSubstr("skips moving"));
+  expect_run_fails(3, "skips moving");
   EXPECT_EQ(changes({"--consumer", "copy"}).out, "");
   const fs::path copy = copied();
   EXPECT_FALSE(has_secret(copy));
@@ -86,8 +80,7 @@ TEST_P(HostileDriveTest, DirectorySwappedForALinkWhileItIsCopied_NothingFromOuts
 TEST_P(HostileDriveTest, MountThatRefusesRoot_IsNamedAndTheRestIsCopied) {
   if (!faults::HangingDisk::is_possible()) GTEST_SKIP() << "needs FUSE";
   const fs::path mount = drive() / "kept/mount";
-  change("kept/mount/below");
-  scan_settled();
+  change_and_scan({"kept/mount/below"});
   {
     const faults::HangingDisk disk(mount, nobody);
     for (const char* file : {"kept/new", "kept/newer"}) {
@@ -106,10 +99,7 @@ TEST_P(HostileDriveTest, MountThatRefusesRoot_IsNamedAndTheRestIsCopied) {
 TEST_P(HostileDriveTest, FileThatCannotBeRead_IsNamedAndCopiedByTheNextRun) {
   if (!faults::HangingDisk::is_possible()) GTEST_SKIP() << "needs FUSE";
   run();
-  change("kept/unread");
-  change("kept/new");
-  change("moving/new");
-  scan_settled();
+  change_and_scan({"kept/unread", "kept/new", "moving/new"});
   {
     const faults::HangingDisk disk(drive() / "kept/unread", nobody);
     const auto done = run_unconfined();
@@ -131,8 +121,7 @@ class HostileListTest : public HostileTest {};
 // As from a scan.db of another's.
 TEST_F(HostileListTest, PathThatLeadsOutOfTheDrive_IsRefused) {
   use("rsync");
-  change("a/file");
-  cluster_.scan(node());
+  change_and_scan({"a/file"});
   run();
   std::ofstream(work_ / "bin/spoor")
       << "#!/bin/bash\ncase \" $* \" in *' -0 '*) printf '../outside/deep/\\0';; *) exec '" << SPOOR
@@ -162,8 +151,7 @@ class HostileRepositoryTest : public HostileTest {
     use("restic");
     fs::create_directories(drive() / "home");
     fs::create_directory_symlink(work_ / "outside", drive() / "home/link");
-    change("home/file");
-    cluster_.scan(node());
+    change_and_scan({"home/file"});
     run();
   }
 
@@ -172,10 +160,6 @@ class HostileRepositoryTest : public HostileTest {
         {"bash", "-c",
          "cd '" + work_.path().native() + "' && restic backup --quiet --tag " + tags + ' ' + options});
     EXPECT_EQ(done.code, 0) << done.err;
-  }
-
-  support::CommandResult restore() {
-    return recipe("spoor-restic", {"restore", (work_ / "restored").native(), "copy"}, environment());
   }
 };
 
@@ -228,9 +212,7 @@ class StateOfRecipesTest : public HostileTest {
     HostileTest::SetUp();
     if (IsSkipped()) return;
     use("rsync");
-    change("quiet/file");
-    change("a/file");
-    scan_settled();
+    change_and_scan({"quiet/file", "a/file"});
     run();
     std::ofstream(drive() / "quiet/unmarked") << "1";
   }
@@ -265,28 +247,21 @@ TEST_F(StateOfRecipesTest, FileOfAnEarlierVersion_IsTakenOver) {
 TEST_F(StateOfRecipesTest, FileOfAnotherUserOrALink_IsRefused) {
   write_old_state();
   ASSERT_EQ(::chown(old_state().c_str(), nobody, nobody), 0);
-  const auto expect_refused = [&] {
-    const auto refused = support::run_command(run_command("copy"));
-    EXPECT_EQ(refused.code, 1);
-    EXPECT_THAT(refused.err, HasSubstr("recipe-copy.left is not a file of root's or of this user's"));
-  };
-  expect_refused();
+  const std::string why = "recipe-copy.left is not a file of root's or of this user's";
+  expect_run_fails(1, why);
   fs::rename(old_state(), work_ / "state");
   ASSERT_EQ(::chown((work_ / "state").c_str(), 0, 0), 0);
   fs::create_symlink(work_ / "state", old_state());
-  expect_refused();
+  expect_run_fails(1, why);
   EXPECT_FALSE(fs::exists(work_ / "copy/quiet/unmarked"));
 }
 
 TEST_F(StateOfRecipesTest, DirectoryThatOthersCanWrite_IsRefused) {
   fs::permissions(state_of_recipes(), fs::perms(0777));
-  auto refused = support::run_command(run_command("copy"));
-  EXPECT_THAT(refused.err, HasSubstr("belongs to another user, or others can write it"));
+  expect_run_fails(1, "belongs to another user, or others can write it");
   fs::permissions(state_of_recipes(), fs::perms(0700));
   ASSERT_EQ(::chown(state_of_recipes().c_str(), nobody, nobody), 0);
-  refused = support::run_command(run_command("copy"));
-  EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("belongs to another user, or others can write it"));
+  expect_run_fails(1, "belongs to another user, or others can write it");
 }
 
 TEST_F(StateOfRecipesTest, RootWithoutTheRightToMount_IsRefusedUnlessItSaysSo) {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <set>
 
-#include "tests/cluster/etcd_fixture.h"
+#include "tests/cluster/members/etcd_fixture.h"
 
 namespace spoor::cluster {
 namespace {
@@ -54,7 +54,7 @@ class EtcdGapTest : public EtcdTest {
 
   // Changes node 0's drive and tells only that daemon; gives what `spoor mark` ended with.
   int change_and_tell(const Other& told, const std::string& timeout_s = "60") {
-    const std::string path = "bucket/other" + std::to_string(++changes_);
+    const std::string path = "bucket/other" + std::to_string(++others_);
     fs::create_directories(cluster_.nodes()[0].drives[0] / path);
     std::ofstream(cluster_.nodes()[0].drives[0] / path / "file") << "12345";
     return support::run_command(
@@ -77,6 +77,8 @@ class EtcdGapTest : public EtcdTest {
   json scan(int code = 0, const std::vector<std::string>& more = {}) {
     return cluster_.scan(cluster_.nodes()[0], code, more);
   }
+
+  int others_ = 0;
 };
 
 // A pod, say, that took marks for an hour, at night.

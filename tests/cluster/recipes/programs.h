@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,18 +17,23 @@ namespace spoor::cluster {
 inline std::string name_of(const testing::TestParamInfo<std::string>& parameter) { return parameter.param; }
 
 // By the program that a recipe is for.
-class RecipeFaultsTest : public OneNodeTest {
+class RecipeTest : public OneNodeTest {
  protected:
+  explicit RecipeTest(std::size_t drives = 1) : OneNodeTest(drives) {}
+
   void SetUp() override {
     std::filesystem::create_directory(work_ / "bin");
     std::ofstream(work_ / "password") << "secret";
   }
 
-  void use(const std::string& program) {
+  // Makes an empty repository for a program that needs one. That of restic has the password "secret".
+  void use(const std::string& program, const std::string& encryption_of_borg = "none") {
     program_ = program;
-    if (program == "restic") make_restic_repository(work_ / "repository");
+    if (program == "restic")
+      std::filesystem::copy(RESTIC_REPOSITORY, work_ / "repository",
+                            std::filesystem::copy_options::recursive);
     if (program == "borg") {
-      EXPECT_EQ(run_program({program, "init", "--encryption", "none"}).code, 0);
+      EXPECT_EQ(run_program({program, "init", "--encryption", encryption_of_borg}).code, 0);
     }
   }
 
@@ -42,6 +48,15 @@ class RecipeFaultsTest : public OneNodeTest {
             "BORG_BASE_DIR=" + (work_ / "borg").native(),
             "BORG_PASSPHRASE=secret",
             "RCLONE_CONFIG=" + (work_ / "rclone").native()};
+  }
+
+  // Serves work_ to rclone by WebDAV, which has no checksums, as "served:".
+  std::unique_ptr<support::Daemon> serve_work() const {
+    auto server = std::make_unique<support::Daemon>(
+        std::vector<std::string>{"rclone", "serve", "webdav", "--addr", "127.0.0.1:0", work_.path()});
+    const std::string url = "http://" + server->wait_for("WebDav Server started on http://");
+    std::ofstream(work_ / "rclone") << "[served]\ntype = webdav\nvendor = other\nurl = " << url << '\n';
+    return server;
   }
 
   support::CommandResult run_program(const std::vector<std::string>& arguments) const {
@@ -67,14 +82,31 @@ class RecipeFaultsTest : public OneNodeTest {
     return done;
   }
 
+  void expect_run_fails(int code, const std::string& why, const std::string& consumer = "copy") {
+    const auto failed = support::run_command(run_command(consumer));
+    EXPECT_EQ(failed.code, code) << failed.out;
+    EXPECT_NE(failed.err.find(why), std::string::npos) << failed.err;
+  }
+
+  support::CommandResult restore() {
+    return recipe("spoor-" + program_, {"restore", (work_ / "restored").native(), "copy"}, environment());
+  }
+
+  void expect_restore_is_refused(const std::string& why) {
+    std::filesystem::remove_all(work_ / "restored");
+    const auto refused = restore();
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_NE(refused.err.find(why), std::string::npos) << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(work_ / "restored")) << "nothing was written";
+  }
+
   // What the copy has, or a restore.
   std::filesystem::path copied() {
     if (!has_layers()) return copy_;
-    const std::filesystem::path restored = work_ / "restored";
-    std::filesystem::remove_all(restored);
-    const auto done = recipe("spoor-" + program_, {"restore", restored.native(), "copy"}, environment());
+    std::filesystem::remove_all(work_ / "restored");
+    const auto done = restore();
     EXPECT_EQ(done.code, 0) << done.err;
-    return restored;
+    return work_ / "restored";
   }
 
   void expect_same() {
@@ -111,9 +143,23 @@ class RecipeFaultsTest : public OneNodeTest {
     scan_settled();
   }
 
+  // These, each alone.
+  void change_and_scan(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) change(path);
+    scan_settled();
+  }
+
   support::TempDirectory work_;
   std::string program_;
   std::string copy_ = work_ / "copy";
+};
+
+class EachProgramTest : public RecipeTest, public testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    RecipeTest::SetUp();
+    use(GetParam());
+  }
 };
 
 }  // namespace spoor::cluster

@@ -151,7 +151,7 @@ class EtcdAuthTest : public testing::Test {
     EXPECT_EQ(scan["mode"], mode) << scan;
     EXPECT_EQ(scan["partial"], false);
     EXPECT_EQ(scan["peers"].size(), 2U);
-    EXPECT_EQ(cluster_->usage(node), support::walk_independently(node.drives));
+    cluster_->expect_truth(node);
   }
 
   // That the cluster works, marks and scans.

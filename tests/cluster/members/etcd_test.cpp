@@ -4,7 +4,7 @@
 #include <fstream>
 #include <tuple>
 
-#include "tests/cluster/etcd_fixture.h"
+#include "tests/cluster/members/etcd_fixture.h"
 
 namespace spoor::cluster {
 namespace {
