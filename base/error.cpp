@@ -5,7 +5,7 @@
 namespace spoor::base {
 
 void throw_exception_from_error(const Error& error, const boost::source_location& /*where*/) {
-  throw std::system_error(error.code, error.message);
+  throw Failure(error);
 }
 
 Error system_error(int error_number, const std::string& what) {

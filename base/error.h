@@ -4,6 +4,7 @@
 #include <boost/system/result.hpp>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace spoor::base {
 
@@ -17,7 +18,12 @@ struct Error {
   Error(std::error_code error_code, std::string sentence) : code(error_code), message(std::move(sentence)) {}
 };
 
-// Makes Result::value() throw a std::system_error with the message.
+// What Result::value() throws: for code that cannot handle a failure, below a caller that does.
+struct Failure : std::system_error {
+  explicit Failure(Error its) : std::system_error(its.code, its.message), error(std::move(its)) {}
+  Error error;
+};
+
 [[noreturn]] void throw_exception_from_error(const Error& error, const boost::source_location& where);
 
 template <class T = void>

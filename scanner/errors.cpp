@@ -1,38 +1,28 @@
 #include "scanner/errors.h"
 
+#include <array>
+#include <cstddef>
 #include <string>
 
 namespace spoor::scanner {
-namespace {
-
-class Category final : public std::error_category {
- public:
-  const char* name() const noexcept override { return "spoor.scanner"; }
-
-  std::string message(int value) const override {
-    switch (static_cast<Errc>(value)) {
-      case Errc::scan_running:
-        return "another scan is running";
-      case Errc::interrupted:
-        return "interrupted";
-      case Errc::way_lost:
-        return "a directory above was moved or replaced";
-      case Errc::database_failed:
-        return "the scan database failed";
-      case Errc::database_unusable:
-        return "not a scan database of this version";
-      case Errc::database_damaged:
-        return "the scan database is damaged";
-      case Errc::consumer_forgotten:
-        return "the consumer was forgotten";
-    }
-    return "unknown error";
-  }
-};
-
-}  // namespace
 
 const std::error_category& scanner_category() {
+  static constexpr std::array messages = {"unknown error",
+                                          "another scan is running",
+                                          "interrupted",
+                                          "a directory above was moved or replaced",
+                                          "the scan database failed",
+                                          "not a scan database of this version",
+                                          "the scan database is damaged",
+                                          "the consumer was forgotten"};
+  static_assert(messages.size() == 1 + static_cast<std::size_t>(Errc::consumer_forgotten));
+  class Category final : public std::error_category {
+    const char* name() const noexcept override { return "spoor.scanner"; }
+    std::string message(int value) const override {
+      const auto at = static_cast<std::size_t>(value);
+      return messages[at < messages.size() ? at : 0];
+    }
+  };
   static const Category category;
   return category;
 }

@@ -8,6 +8,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
 
 #include "base/base64.h"
 #include "base/clock.h"
@@ -19,18 +21,38 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct NamedChange {
-  UsageGrowth::Change change;
-  std::string_view name;
+// By UsageGrowth::Change, and by HistoryEvent, where the first one is no event.
+constexpr std::array<std::string_view, 5> change_names = {"grown", "new", "deleted", "recreated", "renamed"};
+
+template <class Figures, class Number = std::uint64_t>
+struct Count {
+  const char* name;
+  Number Figures::* member;
 };
 
-constexpr std::array named_changes = {
-    NamedChange{UsageGrowth::Change::grown, "grown"},
-    NamedChange{UsageGrowth::Change::created, "new"},
-    NamedChange{UsageGrowth::Change::deleted, "deleted"},
-    NamedChange{UsageGrowth::Change::recreated, "recreated"},
-    NamedChange{UsageGrowth::Change::renamed, "renamed"},
-};
+template <class Figures>
+constexpr std::array usage_counts = {Count{"files", &Figures::files}, Count{"dirs", &Figures::dirs},
+                                     Count{"bytes", &Figures::bytes},
+                                     Count{"allocated", &Figures::allocated}};
+constexpr std::array owned_counts = {Count{"files", &OwnedTotals::files}, Count{"bytes", &OwnedTotals::bytes},
+                                     Count{"allocated", &OwnedTotals::allocated}};
+constexpr std::array walk_counts = {
+    Count{"dirs_walked", &WalkFigures::dirs_walked}, Count{"dirs_skipped", &WalkFigures::dirs_skipped},
+    Count{"dirs_changed", &WalkFigures::dirs_changed}, Count{"dirs_new", &WalkFigures::dirs_new},
+    Count{"dirs_deleted", &WalkFigures::dirs_deleted}};
+constexpr std::array scan_counts = {Count{"files", &ScanRecord::files}, Count{"bytes", &ScanRecord::bytes},
+                                    Count{"errors", &ScanRecord::errors}};
+constexpr std::array audit_counts = {Count{"audited", &WalkFigures::audited},
+                                     Count{"missed_changes", &WalkFigures::missed}};
+
+void put_counts(ordered_json& json, const auto& counts, const auto& figures) {
+  for (const auto& each : counts) json[each.name] = figures.*each.member;
+}
+
+template <class Value>
+ordered_json or_null(const std::optional<Value>& value) {
+  return value ? ordered_json(*value) : ordered_json(nullptr);
+}
 
 ordered_json time_or_null(const std::optional<base::WallTime>& time) {
   return time ? ordered_json(base::iso_time(*time)) : ordered_json(nullptr);
@@ -38,23 +60,18 @@ ordered_json time_or_null(const std::optional<base::WallTime>& time) {
 
 ordered_json growth_json(const std::optional<UsageGrowth>& growth, bool now_is_complete) {
   if (!growth) return nullptr;
-  ordered_json json{{"files", growth->files},
-                    {"dirs", growth->dirs},
-                    {"bytes", growth->bytes},
-                    {"allocated", growth->allocated},
-                    {"since", base::iso_time(growth->since)},
-                    {"change", name_of(growth->change)},
-                    {"complete", growth->complete && now_is_complete}};
+  ordered_json json;
+  put_counts(json, usage_counts<UsageGrowth>, *growth);
+  json["since"] = base::iso_time(growth->since);
+  json["change"] = name_of(growth->change);
+  json["complete"] = growth->complete && now_is_complete;
   if (!growth->from.empty()) json["from"] = growth->from;
   return json;
 }
 
 // Appends the figures to `json`. Marks saturated sums, so that a reader does not take sum_max for a real sum.
 ordered_json with_figures(ordered_json json, const Usage& usage, const UsageFigures& figures) {
-  json["files"] = figures.files;
-  json["dirs"] = figures.dirs;
-  json["bytes"] = figures.bytes;
-  json["allocated"] = figures.allocated;
+  put_counts(json, usage_counts<UsageFigures>, figures);
   json["complete"] = usage.is_complete(figures);
   if (figures.is_saturated()) json["saturated"] = true;
   if (usage.since) json["growth"] = growth_json(figures.growth, usage.is_complete(figures));
@@ -86,9 +103,7 @@ void add_children(ordered_json& json, const Usage& usage, const UsageEntry& entr
 }
 
 ordered_json owned_json(ordered_json json, const OwnedTotals& totals) {
-  json["files"] = totals.files;
-  json["bytes"] = totals.bytes;
-  json["allocated"] = totals.allocated;
+  put_counts(json, owned_counts, totals);
   return json;
 }
 
@@ -116,33 +131,35 @@ ordered_json scan_json(const ScanRecord& scan) {
                     {"partial", scan.partial},
                     {"started_at", base::iso_time(scan.started_at)},
                     {"finished_at", base::iso_time(scan.finished_at)},
-                    {"duration_s", std::chrono::duration<double>(scan.took()).count()},
-                    {"dirs_walked", scan.figures.dirs_walked},
-                    {"dirs_skipped", scan.figures.dirs_skipped},
-                    {"dirs_changed", scan.figures.dirs_changed},
-                    {"dirs_new", scan.figures.dirs_new},
-                    {"dirs_deleted", scan.figures.dirs_deleted},
-                    {"false_positives", nullptr},
-                    {"false_positive_rate", nullptr},
-                    {"files", scan.files},
-                    {"bytes", scan.bytes},
-                    {"errors", scan.errors},
-                    {"audited", scan.figures.audited},
-                    {"missed_changes", scan.figures.missed}};
-  if (const auto rate = scan.false_positive_rate()) {
-    json["false_positives"] = *scan.false_positives();
-    json["false_positive_rate"] = *rate;
-  }
+                    {"duration_s", std::chrono::duration<double>(scan.took()).count()}};
+  put_counts(json, walk_counts, scan.figures);
+  json["false_positives"] = or_null(scan.false_positives());
+  json["false_positive_rate"] = or_null(scan.false_positive_rate());
+  put_counts(json, scan_counts, scan);
+  put_counts(json, audit_counts, scan.figures);
   return json;
 }
 
-// The library converts a negative number and a fraction to any other.
-std::uint64_t read_count(const ordered_json& json, const char* name) {
+// The library converts a negative number, one that is too large, and a fraction to any other.
+template <class Number = std::uint64_t>
+Number read_count(const ordered_json& json, const char* name) {
   const ordered_json& count = json.at(name);
-  const bool is_negative = !count.is_number_unsigned() && count.is_number() && count.get<double>() < 0;
-  if (!count.is_number_integer() || is_negative)
-    throw std::invalid_argument(fmt::format("'{}' is not a number from 0 to 2^64 - 1", name));
-  return count.get<std::uint64_t>();
+  const bool fits = count.is_number_unsigned()
+                        ? std::in_range<Number>(count.get<std::uint64_t>())
+                        : count.is_number_integer() && std::in_range<Number>(count.get<std::int64_t>());
+  if (!fits) {
+    throw std::invalid_argument(fmt::format("'{}' is not a number from {} to {}", name,
+                                            std::numeric_limits<Number>::min(),
+                                            std::numeric_limits<Number>::max()));
+  }
+  return count.get<Number>();
+}
+
+void read_counts(const ordered_json& json, const auto& counts, auto& figures) {
+  for (const auto& each : counts) {
+    auto& number = figures.*each.member;
+    number = read_count<std::remove_reference_t<decltype(number)>>(json, each.name);
+  }
 }
 
 base::WallTime read_time(const ordered_json& json) {
@@ -153,36 +170,20 @@ base::WallTime read_time(const ordered_json& json) {
   return *time;
 }
 
-std::int64_t read_difference(const ordered_json& json, const char* name) {
-  const ordered_json& difference = json.at(name);
-  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
-  const bool is_too_large = difference.is_number_unsigned() && difference.get<std::uint64_t>() > most;
-  if (!difference.is_number_integer() || is_too_large)
-    throw std::invalid_argument(fmt::format("'{}' is not a number from -2^63 to 2^63 - 1", name));
-  return difference.get<std::int64_t>();
-}
-
 UsageGrowth read_growth(const ordered_json& json) {
   UsageGrowth growth;
-  growth.files = read_difference(json, "files");
-  growth.dirs = read_difference(json, "dirs");
-  growth.bytes = read_difference(json, "bytes");
-  growth.allocated = read_difference(json, "allocated");
+  read_counts(json, usage_counts<UsageGrowth>, growth);
   growth.since = read_time(json.at("since"));
-  const auto named =
-      std::ranges::find(named_changes, json.at("change").get<std::string>(), &NamedChange::name);
-  if (named == named_changes.end()) throw std::invalid_argument("a change has an unknown name");
-  growth.change = named->change;
+  const auto name = std::ranges::find(change_names, json.at("change").get<std::string>());
+  if (name == change_names.end()) throw std::invalid_argument("a change has an unknown name");
+  growth.change = static_cast<UsageGrowth::Change>(name - change_names.begin());
   growth.from = json.value("from", "");
   json.at("complete").get_to(growth.complete);
   return growth;
 }
 
 void read_figures(const ordered_json& json, UsageFigures& figures) {
-  figures.files = read_count(json, "files");
-  figures.dirs = read_count(json, "dirs");
-  figures.bytes = read_count(json, "bytes");
-  figures.allocated = read_count(json, "allocated");
+  read_counts(json, usage_counts<UsageFigures>, figures);
   json.at("complete").get_to(figures.complete);
   const auto growth = json.find("growth");
   if (growth != json.end() && !growth->is_null()) figures.growth = read_growth(*growth);
@@ -225,14 +226,9 @@ UsageEntry read_entry(const ordered_json& json, std::uint64_t depth) {
 }
 
 OwnedTotals read_owned(const ordered_json& json) {
-  return {read_count(json, "files"), read_count(json, "bytes"), read_count(json, "allocated")};
-}
-
-std::uint32_t read_id(const ordered_json& json, const char* name) {
-  const std::uint64_t id = read_count(json, name);
-  if (id > std::numeric_limits<std::uint32_t>::max())
-    throw std::invalid_argument(fmt::format("'{}' is not a number below 2^32", name));
-  return static_cast<std::uint32_t>(id);
+  OwnedTotals totals;
+  read_counts(json, owned_counts, totals);
+  return totals;
 }
 
 UsageOwners read_owners(const ordered_json& json) {
@@ -242,7 +238,8 @@ UsageOwners read_owners(const ordered_json& json) {
   if (list.size() > usage_owners_max) throw std::length_error("too many owners");
   for (const ordered_json& each : list) {
     Owner owner = other_owners;
-    if (!each.at("uid").is_null()) owner = {read_id(each, "uid"), read_id(each, "gid")};
+    if (!each.at("uid").is_null())
+      owner = {read_count<std::uint32_t>(each, "uid"), read_count<std::uint32_t>(each, "gid")};
     owners.list.push_back({owner, read_owned(each)});
   }
   if (const auto rest = json.find("rest"); rest != json.end()) {
@@ -263,16 +260,9 @@ ScanRecord read_scan(const ordered_json& json) {
   constexpr double year_s = 365.0 * 86'400;
   const std::chrono::duration<double> took(std::clamp(json.at("duration_s").get<double>(), 0.0, year_s));
   scan.finished_at = scan.started_at + std::chrono::round<std::chrono::nanoseconds>(took);
-  scan.figures.dirs_walked = read_count(json, "dirs_walked");
-  scan.figures.dirs_skipped = read_count(json, "dirs_skipped");
-  scan.figures.dirs_changed = read_count(json, "dirs_changed");
-  scan.figures.dirs_new = read_count(json, "dirs_new");
-  scan.figures.dirs_deleted = read_count(json, "dirs_deleted");
-  scan.files = read_count(json, "files");
-  scan.bytes = read_count(json, "bytes");
-  scan.errors = read_count(json, "errors");
-  scan.figures.audited = read_count(json, "audited");
-  scan.figures.missed = read_count(json, "missed_changes");
+  read_counts(json, walk_counts, scan.figures);
+  read_counts(json, scan_counts, scan);
+  read_counts(json, audit_counts, scan.figures);
   return scan;
 }
 
@@ -290,7 +280,7 @@ auto read_json(Read read) -> base::Result<decltype(read())> {
 }  // namespace
 
 std::string_view name_of(UsageGrowth::Change change) {
-  return std::ranges::find(named_changes, change, &NamedChange::change)->name;
+  return change_names.at(static_cast<std::size_t>(change));
 }
 
 ordered_json usage_entry_json(const Usage& usage, const UsageEntry& entry) {
@@ -316,17 +306,14 @@ ordered_json usage_json(const Usage& usage) {
 }
 
 ordered_json history_json(std::string_view path, const UsageHistory& history) {
-  constexpr std::array<const char*, 5> events = {nullptr, "new", "deleted", "recreated", "renamed"};
   ordered_json points = ordered_json::array();
   for (const HistoryPoint& point : history.points) {
-    const char* const event = events.at(static_cast<std::size_t>(point.event));
-    ordered_json json{{"at", base::iso_time(wall_time(point.at))},
-                      {"files", point.figures.files},
-                      {"dirs", point.figures.dirs},
-                      {"bytes", point.figures.bytes},
-                      {"allocated", point.figures.allocated},
-                      {"complete", point.complete},
-                      {"event", event == nullptr ? ordered_json(nullptr) : ordered_json(event)}};
+    ordered_json json{{"at", base::iso_time(wall_time(point.at))}};
+    put_counts(json, usage_counts<HistoryFigures>, point.figures);
+    json["complete"] = point.complete;
+    json["event"] = nullptr;
+    if (point.event != HistoryEvent::none)
+      json["event"] = change_names.at(static_cast<std::size_t>(point.event));
     if (!point.from.empty()) json["from"] = point.from;
     points.push_back(std::move(json));
   }

@@ -16,7 +16,6 @@
 #include "scanner/errors.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/walk/drive_walk.h"
-#include "scanner/walk/scan_plan.h"
 #include "scanner/walk/unfinished_scan.h"
 
 namespace spoor::scanner {
@@ -40,20 +39,24 @@ class Scan {
        ScanTransaction& transaction, bool is_resumed)
       : transaction_(transaction), context_{options, input, environment, transaction}, audit_(context_) {
     context_.is_resumed = is_resumed;
-    context_.commit_so_far = [this] { return commit_so_far(); };
+    context_.commit_so_far = [this] { commit_so_far(); };
     if (!options.history.keep) return;
     transaction_.links().on_change([this](std::string_view path) { context_.touched.add(path); });
   }
 
   base::Result<ScanReport> run() {
-    const base::SteadyTime started = context_.environment.clock.steady_now();
-    if (auto begun = begin(); !begun) return begun.error();
-    const auto plan = make_plan();
-    if (!plan) return plan.error();
-    if (auto walked = walk(*plan); !walked) return walked.error();
-    if (auto committed = commit(); !committed) return committed.error();
-    report_.duration = context_.environment.clock.steady_now() - started;
-    return std::move(report_);
+    try {
+      const base::SteadyTime started = context_.environment.clock.steady_now();
+      begin();
+      make_plan();
+      walk();
+      sum_up();
+      commit();
+      report_.duration = context_.environment.clock.steady_now() - started;
+      return std::move(report_);
+    } catch (const base::Failure& failure) {
+      return failure.error;
+    }
   }
 
   // Whether another attempt at the same scan resumes this one.
@@ -64,39 +67,30 @@ class Scan {
   const std::map<std::filesystem::path, std::string>& replaced() const { return replaced_; }
 
  private:
-  base::Result<> begin() {
-    const auto file_feed_begins = transaction_.keep_files(context_.options.file_feed);
-    if (!file_feed_begins) return file_feed_begins.error();
-    const auto owners_begin = transaction_.keep_owners(context_.options.owners_depth);
-    if (!owners_begin) return owners_begin.error();
-    if (auto found = begin_after_unfinished(); !found) return found;
-    auto reason = reason_for_everything(*file_feed_begins, *owners_begin);
-    if (!reason) return reason.error();
+  void begin() {
+    const bool file_feed_begins = transaction_.keep_files(context_.options.file_feed).value();
+    const bool owners_begin = transaction_.keep_owners(context_.options.owners_depth).value();
+    begin_after_unfinished();
     ScanRecord& record = report_.record;
     record.id = transaction_.scan_id();
     record.started_at = context_.input.started_at;
     record.cycle = context_.input.cycle;
     record.partial = context_.input.partial;
-    record.reason = std::move(*reason);
+    record.reason = reason_for_everything(file_feed_begins, owners_begin);
     record.walked_everything = !record.reason.empty();
-    if (record.walked_everything) {
-      if (auto expected = transaction_.expect_many_changes(); !expected) return expected;
-    }
-    auto matched = match_drives(context_);
-    if (!matched) return matched.error();
-    drives_ = std::move(*matched);
-    return find_settled();
+    if (record.walked_everything) transaction_.expect_many_changes().value();
+    drives_ = match_drives(context_);
+    find_settled();
   }
 
   // The last scan may have committed some, and not have ended.
-  base::Result<> begin_after_unfinished() {
-    const auto text = transaction_.setting(unfinished_key);
-    if (!text) return text.error();
-    if (!*text) {
+  void begin_after_unfinished() {
+    const auto text = transaction_.setting(unfinished_key).value();
+    if (!text) {
       context_.is_resumed = false;
-      return {};
+      return;
     }
-    auto found = UnfinishedScan::decode(**text);
+    auto found = UnfinishedScan::decode(*text);
     if (!found)
       found = UnfinishedScan{.reason = "how far an unfinished scan came is not known", .resets_feed = true};
     unfinished_reason_ = std::move(found->reason);
@@ -111,231 +105,186 @@ class Scan {
       context_.places = std::move(found->places);
       report_.dirs_replayed = context_.figures.dirs_walked;
     }
-    return transaction_.changes().resume();
+    transaction_.changes().resume().value();
   }
 
   // The last complete scan knew all changes that were marked before it began. So what changed since got times
   // after that, unless the clock was set back: then no times are trusted. A change of the clock shows against
   // the steady one, which begins anew with each start of the machine.
-  base::Result<> find_settled() {
+  void find_settled() {
     using std::chrono::nanoseconds;
-    const auto text = transaction_.setting(clock_key);
-    if (!text) return text.error();
-    const std::string_view known = *text ? std::string_view(**text) : std::string_view();
+    const std::string known = setting(clock_key);
     const std::size_t space = known.find(' ');
-    if (space == std::string_view::npos) return {};
+    if (space == std::string::npos) return;
     const auto began_ns = base::parse_number<std::int64_t>(known.substr(0, space));
     const auto ahead_ns = base::parse_number<std::int64_t>(known.substr(space + 1));
-    if (!began_ns || !ahead_ns) return {};
+    if (!began_ns || !ahead_ns) return;
     const std::int64_t elapsed_ns =
         context_.environment.clock.wall_now().time_since_epoch().count() - *began_ns;
     // By how much a clock that is kept right may run fast or slow: less than the times are to be older.
     const std::int64_t drift_max_ns =
         std::min(elapsed_ns / 1000 + nanoseconds(std::chrono::milliseconds(10)).count(),
                  nanoseconds(settled_for).count() / 2);
-    if (std::abs(clock_ahead_ns_ - *ahead_ns) > drift_max_ns) return {};
+    if (std::abs(clock_ahead_ns_ - *ahead_ns) > drift_max_ns) return;
     context_.settled_before_ns = *began_ns - nanoseconds(settled_for).count();
-    return {};
   }
 
-  // The clock when a killed scan began is not known.
-  base::Result<> keep_clock() {
-    if (context_.input.partial || context_.is_resumed) return {};
-    const auto began_ns = context_.input.started_at.time_since_epoch().count();
-    return transaction_.set_setting(clock_key, fmt::format("{} {}", began_ns, clock_ahead_ns_));
-  }
-
-  // At the end: a copy of the drive that has the stamp has all that this scan saw. A drive that does not take
-  // it keeps that of the last scan.
-  base::Result<> keep_stamps() {
-    if (!context_.environment.stamp_drive) return {};
-    const std::string stamp = tracker::InstanceId::random().to_string();
-    for (const KnownDrive& known : drives_) {
-      const bool has_failed = std::ranges::any_of(
-          report_.failed_drives, [&](const ScanError& each) { return each.path == known.drive.path; });
-      if (has_failed) continue;
-      const auto before = transaction_.setting(stamp_key(known.id));
-      if (!before) return before.error();
-      if (!context_.environment.stamp_drive(known.drive.path, stamp, before->value_or(""))) continue;
-      if (auto kept = transaction_.set_setting(stamp_key(known.id), stamp); !kept) return kept;
-    }
-    return {};
-  }
+  // "" if it is not stored.
+  std::string setting(std::string_view key) { return transaction_.setting(key).value().value_or(""); }
 
   // Empty if the marks decide what is walked.
-  base::Result<std::string> reason_for_everything(bool file_feed_begins, bool owners_begin) {
+  std::string reason_for_everything(bool file_feed_begins, bool owners_begin) {
+    const ScanOptions& options = context_.options;
     if (context_.is_resumed) return unfinished_reason_;
     if (transaction_.is_first()) {
-      const auto rebuilt = transaction_.setting(rebuilt_key);
-      if (!rebuilt) return rebuilt.error();
-      if (*rebuilt && !(*rebuilt)->empty()) return **rebuilt;
+      if (std::string rebuilt = setting(rebuilt_key); !rebuilt.empty()) return rebuilt;
     }
-    if (context_.options.full) return std::string("a full scan was asked for");
+    if (options.full) return "a full scan was asked for";
     // Some of what the unfinished scan committed holds only together with the rest.
     if (!unfinished_reason_.empty()) return unfinished_reason_;
-    if (transaction_.is_first()) return std::string("it is the first scan");
-    if (file_feed_begins) return std::string("scan.file_feed was switched on");
-    if (owners_begin)
-      return std::string("the owners of files are summed up from now on, and are not known yet");
-    const auto rules = transaction_.setting(rules_key);
-    if (!rules) return rules.error();
-    if (*rules != context_.options.rules.fingerprint())
-      return std::string("the rules on what is ignored have changed");
-    const auto own_marks_of = transaction_.setting(own_marks_key);
-    if (!own_marks_of) return own_marks_of.error();
+    if (transaction_.is_first()) return "it is the first scan";
+    if (file_feed_begins) return "scan.file_feed was switched on";
+    if (owners_begin) return "the owners of files are summed up from now on, and are not known yet";
+    if (transaction_.setting(rules_key).value() != options.rules.fingerprint())
+      return "the rules on what is ignored have changed";
     // What was marked on other nodes, or under another name, and was not read yet, may not be read any more.
-    if (own_marks_of->value_or("") != context_.options.own_marks_of)
-      return std::string("scan.daemons or node.name has changed");
+    if (setting(own_marks_key) != options.own_marks_of) return "scan.daemons or node.name has changed";
     if (!context_.input.everything.empty()) return context_.input.everything;
-    if (context_.input.marks.tree_marks().covers("")) return std::string("anything may have changed");
-    return std::string();
+    if (context_.input.marks.tree_marks().covers("")) return "anything may have changed";
+    return "";
   }
 
   // What the audit finds to differ is walked as if it were marked.
-  base::Result<ScanPlan> make_plan() {
+  void make_plan() {
     const bool everything = report_.record.walked_everything;
-    const auto differing = audit_.run(drives_, everything);
-    if (!differing) return differing.error();
-    if (!differing->empty()) {
+    const DifferingPaths differing = audit_.run(drives_, everything);
+    if (!differing.empty()) {
       with_audit_ = context_.input.marks;
-      with_audit_.merge(differing->marks());
+      with_audit_.merge(differing.marks());
       marks_ = &with_audit_;
       has_kept_input_ = false;
     }
-    return ScanPlan(*marks_, everything);
+    context_.plan.emplace(*marks_, everything);
   }
 
-  base::Result<> walk(const ScanPlan& plan) {
-    for (const KnownDrive& drive : drives_) walks_.emplace_back(context_, plan, drive);
-    auto walked = walk_side_by_side(walks_, [this] {
-      const bool is_due =
-          context_.environment.clock.steady_now() - committed_at_ >= context_.options.commit_every;
-      return is_due ? commit_so_far() : base::Result<>();
+  void walk() {
+    for (const KnownDrive& drive : drives_) walks_.emplace_back(context_, drive);
+    walk_side_by_side(walks_, [this] {
+      const base::SteadyTime now = context_.environment.clock.steady_now();
+      if (now - committed_at_ >= context_.options.commit_every) commit_so_far();
     });
-    if (walked) walked = check_again(true);
+    check_again(true);
     for (const DriveWalk& walk : walks_) {
       if (walk.failed()) report_.failed_drives.push_back(*walk.failed());
     }
-    return walked;
   }
 
-  base::Result<> commit_so_far() {
-    if (auto checked = check_again(false); !checked) return checked;
-    const auto has_input = keep_input();
-    if (!has_input) return has_input.error();
-    if (!*has_input) {
+  void commit_so_far() {
+    check_again(false);
+    if (!keep_input()) {
       committed_at_ = base::SteadyTime::max();  // all is committed at the end
-      return {};
+      return;
     }
     UnfinishedScan unfinished{.reason = report_.record.reason,
                               .resets_feed = transaction_.changes().is_reset()};
-    for (DriveWalk& walk : walks_) {
-      if (auto kept = walk.keep_so_far(unfinished.places); !kept) return kept;
-    }
-    auto applied = transaction_.links().apply_corrections(context_.environment.stop, LinkStore::At::commit);
-    if (!applied) return applied;
+    for (DriveWalk& walk : walks_) walk.keep_so_far(unfinished.places);
+    transaction_.links().apply_corrections(context_.environment.stop, LinkStore::At::commit).value();
     unfinished.figures = context_.figures;
     unfinished.figures.audited = audit_.report().audited;
     unfinished.figures.missed = audit_.report().missed;
     unfinished.missed_paths = audit_.report().missed_paths;
-    if (auto kept = transaction_.set_setting(unfinished_key, unfinished.encode()); !kept) return kept;
-    const auto has_committed = transaction_.commit_so_far();
-    if (!has_committed) return has_committed.error();
-    has_committed_ = has_committed_ || *has_committed;
+    transaction_.set_setting(unfinished_key, unfinished.encode()).value();
+    has_committed_ = transaction_.commit_so_far().value() || has_committed_;
     committed_at_ = context_.environment.clock.steady_now();
-    return {};
   }
 
   // That of a resumed scan is there. Returns whether it is now: one that is too large for a row is not kept.
-  base::Result<bool> keep_input() {
+  bool keep_input() {
     if (has_kept_input_ || context_.is_resumed) return true;
     const std::string bytes = encode_unfinished_input(context_.options, context_.input, *marks_);
     if (bytes.size() > input_bytes_max) return false;
-    if (auto kept = transaction_.set_setting(unfinished_input_key, bytes); !kept) return kept.error();
+    transaction_.set_setting(unfinished_input_key, bytes).value();
     has_kept_input_ = true;
     return true;
   }
 
   // What was read of a drive that is another one by now must not take the place of its totals.
-  base::Result<> check_again(bool is_at_end) {
+  void check_again(bool is_at_end) {
     for (const DriveWalk& walk : walks_) {
       if (!is_at_end && walk.is_kept()) continue;
       if (auto why = walk.why_another()) replaced_[walk.drive().path] = std::move(*why);
     }
-    if (replaced_.empty()) return {};
-    return base::Error(std::make_error_code(std::errc::no_such_device), replaced_.begin()->second);
+    if (replaced_.empty()) return;
+    throw base::Failure(
+        base::Error(std::make_error_code(std::errc::no_such_device), replaced_.begin()->second));
   }
 
-  base::Result<> commit() {
-    if (auto summed = sum_up(); !summed) return summed;
-    if (auto kept = keep_audit(); !kept) return kept;
-    if (auto kept = keep_history(); !kept) return kept;
-    report_.record.finished_at = context_.environment.clock.wall_now();
-    // A scan that was stopped is not committed, even if it was nearly done.
-    if (context_.is_stopped()) return interrupted_error();
-    const ScanInput& input = context_.input;
-    const ScanOptions& options = context_.options;
-    if (auto kept = transaction_.set_peers(input.book); !kept) return kept;
-    if (auto kept = transaction_.set_setting(start_level_key, std::to_string(input.start_level)); !kept)
-      return kept;
-    if (auto kept = transaction_.set_setting(rules_key, options.rules.fingerprint()); !kept) return kept;
-    if (auto kept = transaction_.set_setting(own_marks_key, options.own_marks_of); !kept) return kept;
-    if (auto kept = keep_clock(); !kept) return kept;
-    if (auto kept = keep_stamps(); !kept) return kept;
-    if (auto kept = transaction_.changes().finish(options.oldest_unread, options.changes_kept_max); !kept)
-      return kept;
-    for (const char* const key : {unfinished_key, unfinished_input_key}) {
-      if (auto removed = transaction_.remove_setting(key); !removed) return removed;
-    }
-    return transaction_.commit(report_.record);
-  }
-
-  base::Result<> sum_up() {
+  void sum_up() {
     report_.record.figures = context_.figures;
     report_.record.errors = context_.error_count;
     report_.errors = std::move(context_.errors);
     report_.mount_count = context_.mount_count;
     report_.mounts = std::move(context_.mounts);
     report_.drive_gaps = std::move(context_.drive_gaps);
-    if (auto applied = transaction_.links().apply_corrections(context_.environment.stop); !applied)
-      return applied;
+    transaction_.links().apply_corrections(context_.environment.stop).value();
     for (const KnownDrive& known : drives_) {
-      const auto root = transaction_.directories().find(DirectoryStore::parent_of_root(known.id), "");
-      if (!root) return root.error();
-      if (!*root) continue;
-      const auto links = transaction_.links().correction(known.id, "");
-      if (!links) return links.error();
-      const Totals& totals = (*root)->subtree;
+      const std::int64_t parent = DirectoryStore::parent_of_root(known.id);
+      const auto root = transaction_.directories().find(parent, "").value();
+      if (!root) continue;
+      const LinkCorrection links = transaction_.links().correction(known.id, "").value();
+      const Totals& totals = root->subtree;
       report_.record.files = saturating_add(report_.record.files, totals.files);
-      report_.record.bytes = saturating_add(report_.record.bytes, subtract_links(totals.bytes, links->bytes));
+      report_.record.bytes = saturating_add(report_.record.bytes, subtract_links(totals.bytes, links.bytes));
     }
-    return {};
-  }
-
-  base::Result<> keep_audit() {
-    auto kept = audit_.keep(report_.record.walked_everything, report_.failed_drives);
+    audit_.keep(report_.record.walked_everything, report_.failed_drives);
     report_.audit = audit_.report();
     report_.record.figures.audited = report_.audit.audited;
     report_.record.figures.missed = report_.audit.missed;
-    return kept;
-  }
-
-  base::Result<> keep_history() {
     const base::WallTime at = report_.record.started_at;
     ScanHistory history(transaction_, context_.options.history, context_.touched, context_.environment.stop);
-    const auto recorded = history.record(at);
-    if (!recorded) return recorded.error();
-    report_.history = *recorded;
-    auto limits = check_limits(transaction_, context_.options.limits, at);
-    if (!limits) return limits.error();
-    report_.limits = *std::move(limits);
-    return {};
+    report_.history = history.record(at).value();
+    report_.limits = check_limits(transaction_, context_.options.limits, at).value();
+  }
+
+  void commit() {
+    report_.record.finished_at = context_.environment.clock.wall_now();
+    // A scan that was stopped is not committed, even if it was nearly done.
+    context_.throw_if_stopped();
+    const ScanInput& input = context_.input;
+    const ScanOptions& options = context_.options;
+    transaction_.set_peers(input.book).value();
+    transaction_.set_setting(start_level_key, std::to_string(input.start_level)).value();
+    transaction_.set_setting(rules_key, options.rules.fingerprint()).value();
+    transaction_.set_setting(own_marks_key, options.own_marks_of).value();
+    // The clock when a killed scan began is not known.
+    if (!input.partial && !context_.is_resumed) {
+      const auto began_ns = input.started_at.time_since_epoch().count();
+      transaction_.set_setting(clock_key, fmt::format("{} {}", began_ns, clock_ahead_ns_)).value();
+    }
+    keep_stamps();
+    transaction_.changes().finish(options.oldest_unread, options.changes_kept_max).value();
+    transaction_.remove_setting(unfinished_key).value();
+    transaction_.remove_setting(unfinished_input_key).value();
+    transaction_.commit(report_.record).value();
+  }
+
+  // At the end: a copy of the drive that has the stamp has all that this scan saw. A drive that does not take
+  // it keeps that of the last scan.
+  void keep_stamps() {
+    if (!context_.environment.stamp_drive) return;
+    const std::string stamp = tracker::InstanceId::random().to_string();
+    for (const DriveWalk& walk : walks_) {
+      if (walk.failed()) continue;
+      const std::string key = stamp_key(walk.id());
+      if (context_.environment.stamp_drive(walk.drive().path, stamp, setting(key)))
+        transaction_.set_setting(key, stamp).value();
+    }
   }
 
   ScanTransaction& transaction_;
   WalkContext context_;
   std::vector<KnownDrive> drives_;
-  ScanAudit audit_;
+  Audit audit_;
   const tracker::MarkSet* marks_ = &context_.input.marks;  // that are walked
   tracker::MarkSet with_audit_;  // the same and what the audit found, if that is anything
   std::string unfinished_reason_;
@@ -349,12 +298,7 @@ class Scan {
   const std::int64_t clock_ahead_ns_ = ahead_of_steady_ns(context_.environment.clock);
 };
 
-base::Result<ScanOptions> checked(ScanOptions options) {
-  if (auto drives = check_drives(options.drives); !drives) return drives.error();
-  return options;
-}
-
-// `options` have been checked.
+// The input that the unfinished scan had; `options` have been checked.
 base::Result<std::optional<ScanInput>> stored_input(UsageDatabase& database, const ScanOptions& options) {
   const auto stored = database.setting(unfinished_input_key);
   if (!stored) return stored.error();
@@ -392,25 +336,23 @@ base::Result<base::FileLock> lock_scan(const std::filesystem::path& data_dir) {
   return std::move(**lock);
 }
 
-base::Result<std::optional<ScanInput>> find_unfinished(UsageDatabase& database, const ScanOptions& options) {
+base::Result<std::optional<ScanInput>> find_unfinished(UsageDatabase& database, ScanOptions options) {
   if (options.full) return std::optional<ScanInput>();
-  const auto usable = checked(options);
-  if (!usable) return usable.error();
-  return stored_input(database, *usable);
+  if (auto checked = check_drives(options.drives); !checked) return checked.error();
+  return stored_input(database, options);
 }
 
-base::Result<ScanReport> run_scan(UsageDatabase& database, const ScanOptions& options, const ScanInput& input,
+base::Result<ScanReport> run_scan(UsageDatabase& database, ScanOptions options, const ScanInput& input,
                                   const ScanEnvironment& environment) {
-  auto usable = checked(options);
-  if (!usable) return usable.error();
+  if (auto checked = check_drives(options.drives); !checked) return checked.error();
   const ScanInput* used = &input;
   std::optional<ScanInput> kept;  // with what the audit found
   for (bool is_resumed = input.is_resumed;;) {
     bool is_over = true;
-    auto report = attempt(database, *usable, *used, environment, is_resumed, is_over);
+    auto report = attempt(database, options, *used, environment, is_resumed, is_over);
     if (!report) database.empty_log();
     if (is_over) return report;
-    auto stored = is_resumed ? stored_input(database, *usable) : std::optional<ScanInput>();
+    auto stored = is_resumed ? stored_input(database, options) : std::optional<ScanInput>();
     if (!stored) return stored.error();
     if (*stored) used = &kept.emplace(**std::move(stored));
   }

@@ -9,12 +9,11 @@
 
 #include "base/error.h"
 #include "base/file_system.h"
-#include "scanner/audit/scan_audit.h"
+#include "scanner/audit/audit.h"
 #include "scanner/history/scan_history.h"
 #include "scanner/history/usage_limits.h"
 #include "scanner/store/scan_record.h"
 #include "scanner/store/usage_database.h"
-#include "scanner/walk/scan_drives.h"
 #include "scanner/walk/scan_input.h"
 #include "scanner/walk/walk_context.h"
 
@@ -46,7 +45,7 @@ base::Result<base::FileLock> lock_scan(const std::filesystem::path& data_dir);
 // The input of an unfinished scan that run_scan() with the same options resumes; nothing if there is none, or
 // a full scan is asked for. Fails with std::errc::invalid_argument as run_scan() does, or where the database
 // does.
-base::Result<std::optional<ScanInput>> find_unfinished(UsageDatabase& database, const ScanOptions& options);
+base::Result<std::optional<ScanInput>> find_unfinished(UsageDatabase& database, ScanOptions options);
 
 // Everything is walked if options or input ask for it, in a first scan, and after a change of the rules. What
 // can't be read is reported, and left for the next scan, which then reads all below it.
@@ -58,7 +57,7 @@ base::Result<std::optional<ScanInput>> find_unfinished(UsageDatabase& database, 
 // walks on from there, and one with another input finds what that one did not walk.
 //
 // The caller holds the scan lock, and gathered with database.cursors() as read under it.
-base::Result<ScanReport> run_scan(UsageDatabase& database, const ScanOptions& options, const ScanInput& input,
+base::Result<ScanReport> run_scan(UsageDatabase& database, ScanOptions options, const ScanInput& input,
                                   const ScanEnvironment& environment);
 
 }  // namespace spoor::scanner

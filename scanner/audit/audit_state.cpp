@@ -10,7 +10,6 @@ namespace {
 
 using nlohmann::json;
 
-std::int64_t to_ns(base::WallTime time) { return time.time_since_epoch().count(); }
 base::WallTime from_ns(std::int64_t ns) { return base::WallTime(std::chrono::nanoseconds(ns)); }
 
 }  // namespace
@@ -23,23 +22,21 @@ AuditState AuditState::begun(base::WallTime now) {
 }
 
 std::optional<AuditState> AuditState::parse(const std::string& text) {
+  const auto samples = [](const json& list) {
+    std::vector<Sample> found;
+    for (const json& each : list) found.push_back({each.at(0), from_ns(each.at(1))});
+    return found;
+  };
   try {
     const json from = json::parse(text);
-    const auto samples = [](const json& list) {
-      std::vector<Sample> found;
-      for (const json& each : list) {
-        found.push_back({each.at(0).get<double>(), from_ns(each.at(1).get<std::int64_t>())});
-      }
-      return found;
-    };
     AuditState state;
-    state.all_read_at_ = from_ns(from.at("all_read_at_ns").get<std::int64_t>());
-    state.done_ = from.at("done").get<std::uint64_t>();
-    state.share_ = from.at("share").get<double>();
-    state.is_at_end_ = from.at("is_at_end").get<bool>();
+    state.all_read_at_ = from_ns(from.at("all_read_at_ns"));
+    state.done_ = from.at("done");
+    state.share_ = from.at("share");
+    state.is_at_end_ = from.at("is_at_end");
     state.last_round_ = samples(from.at("last_round"));
     state.this_round_ = samples(from.at("this_round"));
-    state.now_ = from_ns(from.at("now_ns").get<std::int64_t>());
+    state.now_ = from_ns(from.at("now_ns"));
     state.elapsed_ = std::chrono::nanoseconds(from.at("elapsed_ns").get<std::int64_t>());
     return state;
   } catch (const json::exception&) {
@@ -48,7 +45,8 @@ std::optional<AuditState> AuditState::parse(const std::string& text) {
 }
 
 std::string AuditState::to_text() const {
-  const auto list = [](const std::vector<Sample>& samples) {
+  const auto to_ns = [](base::WallTime time) { return time.time_since_epoch().count(); };
+  const auto list = [&](const std::vector<Sample>& samples) {
     json found = json::array();
     for (const Sample& each : samples) found.push_back(json::array({each.share, to_ns(each.at)}));
     return found;

@@ -48,7 +48,7 @@ enum class DirectoryState : std::uint8_t {
   mount_point = 3,
 };
 
-// DirectoryRow::birth: nothing is known; or, with this bit, a proof (directory_identity.h).
+// DirectoryRow::birth: nothing is known; or, with this bit, a proof (directory_reader.h).
 inline constexpr std::uint32_t no_identity = 0;
 inline constexpr std::uint32_t identity_proof_bit = 1;
 constexpr bool is_proof(std::uint32_t identity) { return (identity & identity_proof_bit) != 0; }
@@ -58,7 +58,7 @@ struct DirectoryRow {
   std::string name;
   std::int64_t id = 0;      // 0: not assigned yet
   std::uint64_t inode = 0;  // from its parent's listing; a drive's root: its own
-  std::uint32_t birth = 0;  // its identity (directory_identity.h)
+  std::uint32_t birth = 0;  // its identity (directory_reader.h)
   DirectoryState state = DirectoryState::ok;
   bool is_read = false;         // by some scan
   std::uint64_t signature = 0;  // of its own entries

@@ -41,7 +41,7 @@ inline constexpr const char* unfinished_key = "unfinished";
 inline constexpr const char* unfinished_input_key = "unfinished_input";
 inline constexpr const char* usage_limits_key = "usage_limits";  // scanner/history/usage_limits.h
 // Of one drive, removed by forget_drive(): its identity when it was last walked, the last gap of its watch,
-// and the progress of its audit (scan_audit.h).
+// and the progress of its audit (audit.h).
 std::string identity_key(std::int64_t drive);
 std::string gap_key(std::int64_t drive);
 std::string stamp_key(std::int64_t drive);  // DriveStamp::stamp of the last scan

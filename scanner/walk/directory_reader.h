@@ -1,6 +1,8 @@
 // Reading directories, one at a time.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -11,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "scanner/store/directory_row.h"
 #include "scanner/walk/listing.h"
 #include "tracker/paths/namespace_rules.h"
 
@@ -22,7 +25,7 @@ struct DirectoryFacts {
   std::uint64_t mount = 0;      // the id of the mount it was reached by; before Linux 5.8 the device
   std::uint64_t subvolume = 0;  // of btrfs; 0: that of the drive's root
   std::uint64_t inode = 0;      // unique on the drive: numbers of another subvolume are hashed with it
-  std::uint32_t birth = 0;      // its identity (directory_identity.h)
+  std::uint32_t birth = 0;      // its identity: identity_of_birth()
   std::int64_t mtime_ns = 0;
   std::int64_t ctime_ns = 0;
 };
@@ -54,6 +57,24 @@ struct DirectoryHandle : DirectoryFacts {
 // Whether the failure means that what was listed is gone, or is no directory any more.
 bool is_gone(const std::error_code& code);
 
+// What distinguishes a directory from another one that had its inode number before: file systems give the
+// numbers of removed directories to new ones. 32 bits, in the column `birth` of its row (docs/formats.md).
+//
+// Proofs: a directory keeps them as long as it exists. Of the time of creation; or, if the file system keeps
+// none (ext4 with inodes of 128 bytes, XFS version 4), of the generation of the inode.
+std::uint32_t identity_of_birth(std::int64_t birth_ns);
+std::uint32_t identity_of_generation(std::uint32_t generation);
+
+// For a file system that has neither, such as NFS or FUSE. No proof: another ctime may be that of another
+// directory, or of this one after a change; the same ctime is that of this one.
+std::uint32_t identity_of_ctime(std::int64_t ctime_ns);
+
+// Whether the directory found is proven not to be the stored one, though it has its inode number.
+bool is_another(const DirectoryRow& stored, const DirectoryHandle& found);
+
+// Whether nothing proves that the directory found, which has the inode number of the stored one, is that one.
+bool may_be_another(const DirectoryRow& stored, const DirectoryHandle& found);
+
 // Thread-safe. Failures carry the system's error code. Symbolic links are entries, never followed, except in
 // the drive's own path.
 class DirectoryReader {
@@ -72,15 +93,10 @@ class DirectoryReader {
   // The content of tracker::drive_stamp_file on the drive of this root; nothing if there is none.
   virtual base::Result<std::optional<std::string>> drive_stamp(const DirectoryHandle& root) const = 0;
 
-  // `path` is the logical path of the directory to open, `name` its last component. Fails with
-  // std::errc::cross_device_link if another mount begins there, which is not opened.
-  virtual base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
+  // The directory at `below`, a path relative to `top`, whose logical path is `path`. Fails if a component is
+  // a symbolic link, and with std::errc::cross_device_link if another mount begins at one: it is not opened.
+  virtual base::Result<DirectoryHandle> open(const DirectoryHandle& top, std::string_view below,
                                              std::string_view path) const = 0;
-
-  // The directory at `below`, a path relative to `top`, of which no component may be a symbolic link, or a
-  // mount point: fails as open().
-  virtual base::Result<DirectoryHandle> open_below(const DirectoryHandle& top,
-                                                   std::string_view below) const = 0;
 
   // Whether the file system of this directory gives it another mtime and ctime with every entry that is
   // added, removed or renamed, by the clock of this machine.
@@ -89,7 +105,6 @@ class DirectoryReader {
   // What the inode of the directory at `below` has. Any component but the last may be a symbolic link, so
   // the result may be of another directory: compare it. Its identity is no_identity where a path does not
   // give it, or where names change without the times (encrypted directories).
-  // `path` is its logical path.
   virtual base::Result<DirectoryFacts> look_at(const DirectoryHandle& top, std::string_view below,
                                                std::string_view path) const = 0;
 
@@ -114,9 +129,8 @@ class PosixDirectoryReader final : public DirectoryReader {
   base::Result<DirectoryHandle> look_at_drive(const std::filesystem::path& drive) const override;
   base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& root) const override;
   base::Result<std::optional<std::string>> drive_stamp(const DirectoryHandle& root) const override;
-  base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
+  base::Result<DirectoryHandle> open(const DirectoryHandle& top, std::string_view below,
                                      std::string_view path) const override;
-  base::Result<DirectoryHandle> open_below(const DirectoryHandle& top, std::string_view below) const override;
   bool changes_times_with_entries(const DirectoryHandle& directory) const override;
   base::Result<DirectoryFacts> look_at(const DirectoryHandle& top, std::string_view below,
                                        std::string_view path) const override;
@@ -132,5 +146,11 @@ class PosixDirectoryReader final : public DirectoryReader {
   const base::FileTimeClock file_clock_;
   const base::Clock& clock_;
 };
+
+// Of what statx() gives. Times beyond the range of nanoseconds are clamped: some file systems keep any 64-bit
+// second. Inode numbers repeat in each subvolume; in a snapshot, so do the times of creation.
+std::int64_t nanoseconds(const struct statx_timestamp& time);
+bool has_mount(const struct statx& status);
+std::uint64_t inode_in(std::uint64_t subvolume, std::uint64_t number);
 
 }  // namespace spoor::scanner

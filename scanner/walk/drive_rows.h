@@ -5,7 +5,6 @@
 #include <optional>
 #include <string_view>
 
-#include "base/error.h"
 #include "scanner/store/change_log.h"
 #include "scanner/store/directory_row.h"
 #include "scanner/store/files.h"
@@ -17,38 +16,40 @@ namespace spoor::scanner {
 // Brings what the database holds of one drive in line with what its walk finds: the rows of directories, the
 // names of their files, hard links and the change feed. Paths are logical ones.
 //
-// Fails where the database does, or with Errc::interrupted. Not thread-safe.
+// Throws as noted at WalkContext. Not thread-safe.
 class DriveRows {
  public:
   // `drive` is its id in the database. `context` must outlive this.
   DriveRows(WalkContext& context, std::int64_t drive) : context_(context), drive_(drive) {}
 
+  std::int64_t drive() const { return drive_; }
   DirectoryStore& directories() { return context_.transaction.directories(); }
 
   // Adds the root's row, or replaces `before`.
-  base::Result<> put_root(const DirectoryRow& row, const std::optional<DirectoryRow>& before);
+  void put_root(const DirectoryRow& row, const std::optional<DirectoryRow>& before);
 
   // Keeps the files of a listing, and moves them out of it. Before apply_listing(), with `row` as it is
   // stored, or that of a new directory. Returns the files of a new directory that has no id yet, for
   // add_files().
-  base::Result<std::optional<Files>> take_files(std::string_view path, DirectoryRow& row, Listing& listing);
-  base::Result<> add_files(std::int64_t directory, const Files& files);
+  std::optional<Files> take_files(std::string_view path, DirectoryRow& row, Listing& listing);
+  void add_files(std::int64_t directory, const Files& files);
 
   // Applies what was read of a directory to its row and its links, and records the change, if there is one.
   // The sums of its subdirectories stay if `keeps_subdirectories`.
-  base::Result<> apply_listing(std::string_view path, DirectoryRow& row, const Listing& listing,
-                               bool keeps_subdirectories);
+  void apply_listing(std::string_view path, DirectoryRow& row, const Listing& listing,
+                     bool keeps_subdirectories);
 
   // Removes the row of a directory that is gone, and all below it. Its name is left to OpenDirectory.
-  base::Result<> erase(std::string_view path, const DirectoryRow& row);
+  void erase(std::string_view path, const DirectoryRow& row);
 
   // The same for a directory on which another file system is mounted: it still exists.
-  base::Result<> erase_mounted_over(std::string_view path, const DirectoryRow& row);
+  void erase_mounted_over(std::string_view path, const DirectoryRow& row);
 
  private:
-  base::Result<> record(std::string_view path, Change change);
-  base::Result<> replace_owners(std::string_view path, DirectoryRow& row, const Listing& listing);
-  base::Result<> take_out_owners(std::string_view path, const DirectoryRow& row);
+  void record(std::string_view path, Change change);
+  void replace_owners(std::string_view path, DirectoryRow& row, const Listing& listing);
+  void take_out_owners(std::string_view path, const DirectoryRow& row);
+  std::uint64_t erase_rows(std::string_view path, const DirectoryRow& row);
 
   WalkContext& context_;
   const std::int64_t drive_;

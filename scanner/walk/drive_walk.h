@@ -1,3 +1,4 @@
+// The drives of a scan.
 #pragma once
 
 #include <cstdint>
@@ -5,14 +6,22 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
-#include "scanner/walk/scan_drives.h"
-#include "scanner/walk/scan_plan.h"
 #include "scanner/walk/walk_context.h"
 #include "scanner/walk/walker.h"
 
 namespace spoor::scanner {
+
+// Gives each path its one spelling: "/mnt/a/" and "/mnt/./a" become "/mnt/a". Refuses drives that overlap
+// with another one. Fails with std::errc::invalid_argument if a path is relative, or a drive is listed twice.
+base::Result<> check_drives(std::vector<Drive>& drives);
+
+// Brings the drives of the database in line with those of the scan: adds new ones, removes those that are not
+// listed, and empties those that are now another drive, or refused because they overlap. The root of a drive
+// with a new gap counts as unread.
+std::vector<KnownDrive> match_drives(WalkContext& context);
 
 // Walks one drive from its root, as far as the plan asks for it.
 //
@@ -20,16 +29,15 @@ namespace spoor::scanner {
 // drive that held something looks like a drive that is not mounted, and is a failed one, unless the scan is a
 // full one.
 //
-// Not thread-safe.
+// Throws as noted at WalkContext. Not thread-safe.
 class DriveWalk {
  public:
-  // All must outlive it.
-  DriveWalk(WalkContext& context, const ScanPlan& plan, const KnownDrive& drive)
-      : context_(context), plan_(plan), drive_(drive.drive), id_(drive.id) {}
+  // Both must outlive it.
+  DriveWalk(WalkContext& context, const KnownDrive& drive)
+      : context_(context), drive_(drive.drive), id_(drive.id) {}
 
-  // Reads the root, if it is to be read. Fails where the database does, or with Errc::interrupted. Once, and
-  // first.
-  base::Result<> begin();
+  // Reads the root, if it is to be read. Once, and first.
+  void begin();
 
   // How the drive failed as a whole, if it did: its totals stay as they were, and all of it is walked once it
   // can be, since by then the marks are used up.
@@ -38,34 +46,31 @@ class DriveWalk {
   // As those of Walker.
   bool is_over() const { return !walker_ || walker_->is_over(); }
   bool would_wait() const { return walker_->would_wait(); }
-  base::Result<> step(bool may_wait) { return walker_->step(may_wait); }
+  void step(bool may_wait) { walker_->step(may_wait); }
 
   const Drive& drive() const { return drive_; }
+  std::int64_t id() const { return id_; }  // in the database
 
   // Why the directory at the drive's path is not the one that was walked, or skipped; nothing if it is, or if
   // the drive failed. Once the walk is over: if it is not, what was read must not be committed.
   std::optional<std::string> why_another() const;
 
   // Between steps, before a commit: brings the rows in line with what was walked, and adds where the walk is.
-  // Fails where the database does.
-  base::Result<> keep_so_far(DrivePlaces& places);
+  void keep_so_far(DrivePlaces& places);
 
   // Whether nothing was walked since.
   bool is_kept() const { return is_kept_; }
 
  private:
-  base::Result<DirectoryHandle> open_checked() const;
-  bool looks_unmounted(const DirectoryRead& root) const;
   base::Result<DirectoryRead> open();
+  bool looks_unmounted(const DirectoryRead& root) const;
   PlanCursor cursor() const;
   Reason reason_to_read(const DirectoryHandle& handle) const;
-  base::Result<> walk(DirectoryRead root);
-  base::Result<> fail(const std::string& why);
+  void walk(DirectoryRead root);
+  void fail(const std::string& why);
   DirectoryStore& store() const { return context_.transaction.directories(); }
-  std::int64_t parent_of_root() const { return DirectoryStore::parent_of_root(id_); }
 
   WalkContext& context_;
-  const ScanPlan& plan_;
   const Drive& drive_;
   const std::int64_t id_;
   std::optional<DirectoryRow> stored_;
@@ -76,8 +81,7 @@ class DriveWalk {
 };
 
 // Walks all drives on this thread, each as soon as it has something ready: a slow drive does not hold up the
-// others. Calls `between` after each round of steps. Fails as DriveWalk and `between` do.
-base::Result<> walk_side_by_side(std::deque<DriveWalk>& walks,
-                                 const std::function<base::Result<>()>& between);
+// others. Calls `between` after each round of steps.
+void walk_side_by_side(std::deque<DriveWalk>& walks, const std::function<void()>& between);
 
 }  // namespace spoor::scanner

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/error.h"
 #include "scanner/store/directory_row.h"
@@ -33,24 +32,6 @@ struct Listing {
   std::int64_t ctime_ns = 0;
   // The first failure to look at a file: the totals and the signature are without it.
   std::optional<base::Error> incomplete;
-};
-
-// What the signature of a directory is made of, entry by entry, in any order.
-struct EntryDigests {
-  std::uint64_t count = 0;
-  std::uint64_t sum = 0;
-
-  void add(std::uint64_t digest) {
-    ++count;
-    sum += digest;
-  }
-  void add_subdirectory(std::string_view name);
-
-  // Listing::signature. The sizes are those of all names: a file with two counts twice.
-  std::uint64_t signature(std::uint64_t bytes, std::uint64_t allocated, std::int64_t mtime_ns,
-                          std::int64_t ctime_ns) const;
-  // Listing::entries.
-  std::uint64_t entries() const;
 };
 
 // What a listing has beyond the sums.

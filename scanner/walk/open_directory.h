@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "scanner/store/directory_row.h"
 #include "scanner/store/directory_store.h"
 #include "scanner/store/files.h"
@@ -22,37 +21,15 @@
 #include "scanner/walk/read_ahead.h"
 #include "scanner/walk/scan_plan.h"
 #include "scanner/walk/walk_context.h"
-#include "tracker/filter/mark_cursor.h"
 
 namespace spoor::scanner {
 
-class UnchangedDirectory;
-
-// A subdirectory that is to be read.
-struct DueDirectory {
-  DueDirectory(std::string its_name, std::uint64_t its_inode, std::optional<DirectoryRow> its_row,
-               const PlanCursor& its_place, Reason why);
-  DueDirectory(DueDirectory&&) noexcept;
-  DueDirectory& operator=(DueDirectory&&) noexcept;
-  DueDirectory(const DueDirectory&) = delete;
-  DueDirectory& operator=(const DueDirectory&) = delete;
-  ~DueDirectory();
-
-  std::string name;
-  std::uint64_t inode = 0;
-  std::optional<DirectoryRow> stored;
-  PlanCursor at;
-  Reason reason = Reason::clean;
-  ReadAhead::Ticket ticket = {};                     // null: not requested yet
-  bool is_early = false;                             // it was requested by a plan that was dropped
-  std::unique_ptr<UnchangedDirectory> planned = {};  // with what is due below it, if its entries are the same
-};
+struct DueDirectory;
 
 // A directory, some of whose subdirectories have not been read yet. Decides which of them are to be read, and
 // sums up what is below it: see the two types below.
 //
-// Belongs to one Walker. Functions fail where the database does, or with Errc::interrupted; `path` is the
-// logical path of the directory.
+// Belongs to one Walker. Throws as noted at WalkContext; `path` is the logical path of the directory.
 class OpenDirectory {
  public:
   struct Start {
@@ -64,33 +41,33 @@ class OpenDirectory {
   };
 
   // All must outlive it.
-  OpenDirectory(Start start, WalkContext& context, const ScanPlan& plan, DriveRows& rows);
+  OpenDirectory(Start start, WalkContext& context, DriveRows& rows);
   OpenDirectory(const OpenDirectory&) = delete;
   OpenDirectory& operator=(const OpenDirectory&) = delete;
-  virtual ~OpenDirectory() = default;
+  virtual ~OpenDirectory();
 
   virtual bool all_decided() const = 0;
   // Decides on the next subdirectory; appends it to `due` if it is to be read.
-  virtual base::Result<> decide_next(std::string_view path) = 0;
+  virtual void decide_next(std::string_view path) = 0;
   // How many more of its subdirectories may be due, while so many are due in all directories of the drive.
   virtual std::size_t room(std::size_t due_in_all) const = 0;
 
   // Adds a subdirectory that was due, and puts its new row (`before` is the one that it replaces); or one
   // with the row that is stored.
-  base::Result<> add(DirectoryRow child, const std::optional<DirectoryRow>& before);
+  void add(DirectoryRow child, const std::optional<DirectoryRow>& before);
   void add_unchanged(const DirectoryRow& child);
 
   // A subdirectory is gone, of which this was stored.
-  base::Result<> forget(const DirectoryRow& child);
+  void forget(const DirectoryRow& child);
 
   // Puts the names so far, and returns the row so far, to be put: each total in it is the sum of what is
   // stored. Its state lets any scan read it again that would miss something else.
   // `below` is the subdirectory that is open, null for none, and `row_below` its row so far.
-  base::Result<DirectoryRow> keep_so_far(const OpenDirectory* below, const DirectoryRow& row_below);
+  DirectoryRow keep_so_far(const OpenDirectory* below, const DirectoryRow& row_below);
 
   // Completes the row, after all subdirectories are decided and those due are added. Returns whether the row
   // differs from the stored one.
-  virtual base::Result<bool> finish(std::string_view path) = 0;
+  virtual bool finish(std::string_view path) = 0;
 
   const std::optional<DirectoryRow>& before() const { return before_; }
   DirectoryRow& row() { return row_; }
@@ -102,22 +79,20 @@ class OpenDirectory {
   // Opened, it keeps the handle, and has the inode of the directory itself, which on some file systems no
   // listing gives.
   void set_open(DirectoryHandle read);
+  bool is_open() const { return place && place->is_open(); }
   std::uint64_t inode() const { return inode_; }
 
-  ReadAhead::Parent handle = {};                 // null: closed
-  std::shared_ptr<ClosedDirectory> closed = {};  // then, once it is needed
-  std::deque<DueDirectory> due = {};             // by name
-  std::string last_done = {};                    // of those that were due; empty: none
+  std::shared_ptr<ParentDirectory> place = {};  // null: closed, and not needed since
+  std::list<DueDirectory> due = {};             // by name
+  std::string last_done = {};                   // of those that were due; empty: none
 
  protected:
-  void add_due(std::string name, std::uint64_t inode, std::optional<DirectoryRow> stored,
-               const PlanCursor& at, Reason reason);
   PlanCursor below(std::string_view name) const;
   Reason reason_to_read(const PlanCursor& at, std::uint64_t inode,
                         const std::optional<DirectoryRow>& stored) const;
 
   // Puts the names of its subdirectories, and adds the sums of those that were due.
-  base::Result<> add_due_sums();
+  void add_due_sums();
   bool differs() const { return !before_ || was_kept_ || row_ != *before_; }
   // Whether all its subdirectories have their stored names while it is open.
   virtual bool has_all_names() const = 0;
@@ -131,12 +106,10 @@ class OpenDirectory {
   DirectoryRow due_sums_;
 
  private:
-  base::Result<> change_name(const std::string& name, std::optional<NamedDirectory> to);
-  base::Result<> put_names();
+  void change_name(const std::string& name, std::optional<NamedDirectory> to);
+  void put_names();
   DirectoryRow row_so_far(const OpenDirectory* below, const DirectoryRow& row_below) const;
-  bool must_be_read_below() const;
 
-  const ScanPlan& plan_;
   const Reason reason_;
   const PlanCursor at_;
   const std::size_t path_bytes_;
@@ -146,6 +119,18 @@ class OpenDirectory {
   bool was_kept_ = false;   // its stored row is none of a whole walk
 };
 
+// A subdirectory that is to be read.
+struct DueDirectory {
+  std::string name;
+  std::uint64_t inode = 0;
+  std::optional<DirectoryRow> stored;
+  PlanCursor at;
+  Reason reason = Reason::clean;
+  ReadAhead::Ticket ticket = {};                // null: not requested yet
+  bool is_early = false;                        // it was requested by a plan that was dropped
+  std::unique_ptr<OpenDirectory> planned = {};  // with what is due below it, if its entries are the same
+};
+
 // A directory that is new, or whose subdirectories may differ from those that are stored: each subdirectory
 // of its listing is compared with the stored one of its name, those gone from the listing are removed, and
 // its sums are built anew.
@@ -153,22 +138,22 @@ class ChangedDirectory final : public OpenDirectory {
  public:
   // `new_files`: those of a new directory, to be added once it has an id.
   ChangedDirectory(Start start, Subdirectories found, std::optional<Files> new_files, WalkContext& context,
-                   const ScanPlan& plan, DriveRows& rows);
+                   DriveRows& rows);
 
   bool all_decided() const override { return decided_ == subdirectories_.size(); }
-  base::Result<> decide_next(std::string_view path) override;
+  void decide_next(std::string_view path) override;
   // Leaves some to the directories below it.
   std::size_t room(std::size_t /*due_in_all*/) const override {
     return due_max - std::min(due_max, due.size());
   }
-  base::Result<bool> finish(std::string_view path) override;
+  bool finish(std::string_view path) override;
 
  protected:
   bool has_all_names() const override { return false; }
 
  private:
-  base::Result<std::optional<DirectoryRow>> take_stored(std::string_view path, std::string_view name);
-  base::Result<> erase(std::string_view path, const DirectoryRow& child);
+  std::optional<DirectoryRow> take_stored(std::string_view path, std::string_view name);
+  void erase(std::string_view path, const DirectoryRow& child);
 
   static constexpr std::size_t due_max = 32;
 
@@ -190,19 +175,17 @@ class UnchangedDirectory final : public OpenDirectory {
   using OpenDirectory::OpenDirectory;
 
   bool all_decided() const override { return all_looked_up_ && decided_ == marked_.size(); }
-  base::Result<> decide_next(std::string_view path) override;
+  void decide_next(std::string_view path) override;
   std::size_t room(std::size_t due_in_all) const override { return due_max - std::min(due_max, due_in_all); }
-  base::Result<bool> finish(std::string_view path) override;
+  bool finish(std::string_view path) override;
 
  protected:
   bool has_all_names() const override { return true; }
 
  private:
   static constexpr std::size_t due_max = 128;
-  static constexpr std::size_t marked_at_once = 32;
 
-  base::Result<> look_up();
-  void take_out(const DirectoryRow& child);
+  void look_up();
 
   std::vector<DirectoryRow> marked_ = {};  // some subdirectories, by name
   std::size_t decided_ = 0;                // of them

@@ -1,38 +1,13 @@
 #include "scanner/walk/read_ahead.h"
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "scanner/errors.h"
-#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
-
-struct ReadAheadTask {
-  enum class State { queued, running, done };
-
-  ReadAhead::AnyParent parent = {};
-  std::string path = {};
-  std::optional<StoredDirectory> stored = {};
-  std::size_t depth = 0;
-  bool is_submitted = false;
-  bool is_dropped = false;
-  State state = State::queued;
-  std::optional<base::Result<DirectoryRead>> result = {};
-
-  base::Result<ReadAhead::Parent> open_parent(const DirectoryReader& reader) const {
-    if (const auto* const open = std::get_if<ReadAhead::Parent>(&parent)) return *open;
-    return std::get<std::shared_ptr<ClosedDirectory>>(parent)->open(reader);
-  }
-
-  bool is_below_closed() const { return std::holds_alternative<std::shared_ptr<ClosedDirectory>>(parent); }
-
-  std::string name() const {
-    const std::size_t slash = path.rfind('/');
-    return slash == std::string::npos ? path : path.substr(slash + 1);
-  }
-};
 
 namespace {
 
@@ -49,10 +24,12 @@ bool is_identity(const DirectoryFacts& found, const DirectoryFacts& stored) {
 
 }  // namespace
 
-base::Result<ClosedDirectory::Open> ClosedDirectory::open(const DirectoryReader& reader) {
+base::Result<ParentDirectory::Open> ParentDirectory::open(const DirectoryReader& reader,
+                                                          std::string_view path) {
+  if (is_open()) return above_;
   const std::scoped_lock lock(mutex_);
   if (Open open = opened_.lock()) return open;
-  auto handle = reader.open_below(*above_, below_);
+  auto handle = reader.open(*above_, below_, path);
   const bool is_elsewhere =
       !handle && (is_gone(handle.error().code) || handle.error().code == std::errc::cross_device_link);
   if (!handle && !is_elsewhere) return handle.error();
@@ -67,23 +44,13 @@ base::Result<ClosedDirectory::Open> ClosedDirectory::open(const DirectoryReader&
   return Open(std::move(opened));
 }
 
-std::pair<ClosedDirectory::Open, std::string> ClosedDirectory::way_to(const std::string& name) const {
-  return {above_, tracker::join_path(below_, name)};
-}
-
+// If the system gives no more threads, those that run do the work, or take() does.
 ReadAhead::ReadAhead(const DirectoryReader& reader, const tracker::NamespaceRules& rules, Options options)
     : reader_(reader), rules_(rules), options_(std::move(options)) {
-  while (threads_.size() < options_.threads && add_thread()) {
-  }
-}
-
-// If the system gives no more threads, those that run do the work, or take() does.
-bool ReadAhead::add_thread() {
   try {
-    threads_.emplace_back([this] { work(); });
-    return true;
+    while (threads_.size() < options_.threads) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {
-    return false;
+    return;
   }
 }
 
@@ -91,18 +58,6 @@ ReadAhead::~ReadAhead() {
   const std::scoped_lock lock(mutex_);
   is_over_ = true;
   work_to_do_.notify_all();
-}
-
-ReadAhead::Ticket ReadAhead::ticket(AnyParent parent, std::string path,
-                                    const std::optional<StoredDirectory>& stored) {
-  return std::make_shared<Task>(Task{.parent = std::move(parent), .path = std::move(path), .stored = stored});
-}
-
-const std::string& ReadAhead::path(const Task& task) { return task.path; }
-
-std::pair<ReadAhead::Parent, std::string> ReadAhead::way(const AnyParent& parent, const std::string& name) {
-  if (const auto* const open = std::get_if<Parent>(&parent)) return {*open, name};
-  return std::get<std::shared_ptr<ClosedDirectory>>(parent)->way_to(name);
 }
 
 void ReadAhead::submit(std::size_t depth, std::vector<Ticket> tickets) {
@@ -163,15 +118,6 @@ void ReadAhead::withdraw(const Task& task) {
   if (level->second.empty()) queued_.erase(level);
 }
 
-ReadAhead::Ticket ReadAhead::next() {
-  const auto deepest = std::prev(queued_.end());
-  Ticket ticket = std::move(deepest->second.back());
-  deepest->second.pop_back();
-  if (deepest->second.empty()) queued_.erase(deepest);
-  ticket->state = Task::State::running;
-  return ticket;
-}
-
 void ReadAhead::work() {
   Parent last_parent;
   std::unique_lock lock(mutex_);
@@ -187,7 +133,11 @@ void ReadAhead::work() {
 
 // Without the lock while it reads.
 void ReadAhead::read_next(std::unique_lock<std::mutex>& lock, Parent& last_parent) {
-  const Ticket ticket = next();
+  const auto deepest = std::prev(queued_.end());
+  const Ticket ticket = std::move(deepest->second.back());
+  deepest->second.pop_back();
+  if (deepest->second.empty()) queued_.erase(deepest);
+  ticket->state = Task::State::running;
   lock.unlock();
   auto result = read(*ticket, last_parent);
   ticket->parent = {};
@@ -219,25 +169,25 @@ base::Result<DirectoryRead> ReadAhead::read(const Task& task, Parent& last_paren
 }
 
 base::Result<DirectoryHandle> ReadAhead::open(const Task& task, Parent& last_parent) const {
-  if (task.is_below_closed() && task.stored && is_proof(task.stored->facts.birth)) {
+  ParentDirectory& parent = *task.parent;
+  if (!parent.is_open() && task.stored && is_proof(task.stored->facts.birth)) {
     // The stored directory is proven by itself: those above it need not be opened.
-    const auto [above, below] = way(task.parent, task.name());
-    auto handle = reader_.open_below(*above, below);
+    auto handle = reader_.open(*parent.above(), parent.way_to(task.name()), task.path);
     const bool is_stored =
         handle && handle->mount == options_.mount && is_identity(*handle, task.stored->facts);
     if (is_stored) return handle;
   }
-  auto parent = task.open_parent(reader_);
-  if (!parent) return parent.error();
-  last_parent = *std::move(parent);  // for the next one, which often lies beside it
+  auto opened = parent.open(reader_, tracker::parent_path(task.path));
+  if (!opened) return opened.error();
+  last_parent = *std::move(opened);  // for the next one, which often lies beside it
   return reader_.open(*last_parent, task.name(), task.path);
 }
 
 // Most directories on the way to what changed are neither opened nor listed.
 std::optional<DirectoryRead> ReadAhead::known(const Task& task) const {
   if (!task.stored || !task.stored->times_tell) return std::nullopt;
-  const auto [above, below] = way(task.parent, task.name());
-  const auto facts = reader_.look_at(*above, below, task.path);
+  const std::string way = task.parent->way_to(task.name());
+  const auto facts = reader_.look_at(*task.parent->above(), way, task.path);
   const DirectoryFacts& stored = task.stored->facts;
   const bool is_the_same = facts && facts->mount == options_.mount && is_identity(*facts, stored) &&
                            facts->mtime_ns == stored.mtime_ns && facts->ctime_ns == stored.ctime_ns;

@@ -13,38 +13,43 @@
 #include <string_view>
 #include <thread>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/error.h"
 #include "scanner/walk/directory_reader.h"
 #include "tracker/paths/namespace_rules.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 
-struct ReadAheadTask;
-
-// A directory that is opened when it is needed, below one that is open. Another directory at its place is no
-// proof that what was below is gone: it may be moved back without a mark of its own. Thread-safe.
-class ClosedDirectory {
+// A directory in which others are read: it is open, or opened when it is needed, below one that is open. Then
+// another directory at its place is no proof that what was below is gone: it may be moved back without a mark
+// of its own. Thread-safe.
+class ParentDirectory {
  public:
   using Open = std::shared_ptr<const DirectoryHandle>;
 
+  explicit ParentDirectory(Open open) : above_(std::move(open)) {}
+
   // `below` is its path relative to `above`; `facts` has the identity that it must have.
-  ClosedDirectory(Open above, std::string below, const DirectoryFacts& facts)
+  ParentDirectory(Open above, std::string below, const DirectoryFacts& facts)
       : above_(std::move(above)), below_(std::move(below)), facts_(facts) {}
 
-  // Opens it, unless it is open. Errc::way_lost if another directory, or none, is there.
-  base::Result<Open> open(const DirectoryReader& reader);
+  bool is_open() const { return below_.empty(); }
 
-  // An open directory on the way to its subdirectory of this name, and the path from there on.
-  std::pair<Open, std::string> way_to(const std::string& name) const;
+  // The open directory from which it is reached, and the path from there to what has this name in it.
+  const Open& above() const { return above_; }
+  std::string way_to(std::string_view name) const { return tracker::join_path(below_, name); }
+
+  // Opens it, unless it is open; `path` is its logical path. Errc::way_lost if another directory, or none, is
+  // there.
+  base::Result<Open> open(const DirectoryReader& reader, std::string_view path);
 
  private:
   const Open above_;
   const std::string below_;
-  const DirectoryFacts facts_;
-  mutable std::mutex mutex_;
+  const DirectoryFacts facts_ = {};
+  std::mutex mutex_;
   std::weak_ptr<const DirectoryHandle> opened_;
 };
 
@@ -69,10 +74,22 @@ struct StoredDirectory {
 // For one walking thread, which takes the result of each submitted ticket, or drops it.
 class ReadAhead {
  public:
-  using Task = ReadAheadTask;
+  // A directory to be read. The last fields are of ReadAhead alone.
+  struct Task {
+    std::shared_ptr<ParentDirectory> parent;
+    std::string path = {};  // the logical one
+    std::optional<StoredDirectory> stored = {};
+
+    std::string_view name() const { return std::string_view(path).substr(path.rfind('/') + 1); }
+
+    enum class State { queued, running, done };
+    std::size_t depth = 0;
+    bool is_submitted = false;
+    bool is_dropped = false;
+    State state = State::queued;
+    std::optional<base::Result<DirectoryRead>> result = {};
+  };
   using Ticket = std::shared_ptr<Task>;
-  using Parent = std::shared_ptr<const DirectoryHandle>;
-  using AnyParent = std::variant<Parent, std::shared_ptr<ClosedDirectory>>;
 
   struct Options {
     std::uint64_t mount = 0;  // of the drive
@@ -92,15 +109,6 @@ class ReadAhead {
   ReadAhead& operator=(const ReadAhead&) = delete;
   ~ReadAhead();
 
-  // `path` is the logical path of the directory to be read.
-  static Ticket ticket(AnyParent parent, std::string path,
-                       const std::optional<StoredDirectory>& stored = std::nullopt);
-
-  static const std::string& path(const Task& task);
-
-  // An open directory on the way to a subdirectory, and the path from there on.
-  static std::pair<Parent, std::string> way(const AnyParent& parent, const std::string& name);
-
   // Lets threads read them from now on. `depth` is how deep they lie.
   void submit(std::size_t depth, std::vector<Ticket> tickets);
 
@@ -115,14 +123,14 @@ class ReadAhead {
   void drop(Task& task);
 
  private:
-  bool add_thread();
+  using Parent = ParentDirectory::Open;
+
   void work();
   void read_next(std::unique_lock<std::mutex>& lock, Parent& last_parent);
   base::Result<DirectoryRead> read(const Task& task, Parent& last_parent) const;
   base::Result<DirectoryHandle> open(const Task& task, Parent& last_parent) const;
   std::optional<DirectoryRead> known(const Task& task) const;
   bool may_read_ahead() const { return !queued_.empty() && listed_bytes_ <= options_.listed_bytes_max; }
-  Ticket next();
   void withdraw(const Task& task);
 
   const DirectoryReader& reader_;

@@ -3,20 +3,7 @@
 namespace spoor::scanner {
 
 bool reads_all_below(Reason reason) {
-  switch (reason) {
-    case Reason::clean:
-    case Reason::marked:
-    case Reason::left_below:
-      return false;
-    case Reason::tree_mark:
-    case Reason::below_a_reason:
-    case Reason::full:
-    case Reason::unknown:
-    case Reason::other_directory:
-    case Reason::not_known_below:
-      return true;
-  }
-  return true;
+  return reason != Reason::clean && reason != Reason::marked && reason != Reason::left_below;
 }
 
 ScanPlan::Known ScanPlan::Known::of(const DirectoryRow& row) {
@@ -24,8 +11,6 @@ ScanPlan::Known ScanPlan::Known::of(const DirectoryRow& row) {
           .all_below_dirty = row.state == DirectoryState::unread || row.state == DirectoryState::mount_point,
           .left_below = row.pending + row.mount_points > 0};
 }
-
-ScanPlan::ScanPlan(const tracker::MarkSet& marks, bool full) : root_(marks), full_(full) {}
 
 // The first two come first: they decide whether what is stored may be used at all.
 Reason ScanPlan::reason(const PlanCursor& at, std::uint64_t inode, const std::optional<Known>& known,

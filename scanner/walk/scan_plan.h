@@ -77,7 +77,7 @@ class ScanPlan {
     static Known of(const DirectoryRow& row);
   };
 
-  ScanPlan(const tracker::MarkSet& marks, bool full);
+  ScanPlan(const tracker::MarkSet& marks, bool full) : root_(marks), full_(full) {}
 
   // At the root of the drive with this identity, which is empty if it is not known.
   PlanCursor root(std::string_view drive, const ResumePoint& resumed = {}) const {

@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "scanner/errors.h"
 #include "scanner/store/touched_paths.h"
 #include "scanner/store/usage_database.h"
 #include "scanner/walk/scan_input.h"
+#include "scanner/walk/scan_plan.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {
@@ -25,10 +27,19 @@ struct ScanError {
   std::string message;  // what happened to it
 };
 
+// A drive of the scan, and its id in the database.
+struct KnownDrive {
+  Drive drive;
+  std::int64_t id = 0;
+};
+
 // Where an unfinished scan is on each drive (ResumePoint), by its id; nothing: the drive is done.
 using DrivePlaces = std::map<std::int64_t, std::optional<std::string>>;
 
 // What the audit and the walks of all drives share in one scan. All that is referred to must outlive it.
+//
+// What works on it throws base::Failure where the database fails, and with Errc::interrupted after a stop was
+// requested: that ends the scan. run_scan() returns it.
 //
 // Not thread-safe.
 struct WalkContext {
@@ -37,6 +48,8 @@ struct WalkContext {
   const ScanEnvironment& environment;
   ScanTransaction& transaction;
   Pace pace = {options.max_dirs_per_second, environment.clock, environment.waiter};
+
+  std::optional<ScanPlan> plan = {};  // once the audit has run
 
   // The results, of all drives.
   WalkFigures figures = {};
@@ -64,7 +77,7 @@ struct WalkContext {
   DrivePlaces places = {};
 
   // Commits what was done so far, for a scan that resumes this one.
-  std::function<base::Result<>()> commit_so_far = {};
+  std::function<void()> commit_so_far = {};
 
   // Whose totals may have changed.
   TouchedPaths touched = TouchedPaths(options.history);
@@ -86,7 +99,15 @@ struct WalkContext {
     if (mounts.size() < options.errors_kept_max) mounts.push_back(std::move(path));
   }
 
-  bool is_stopped() const { return environment.stop.stop_requested(); }
+  void throw_if_stopped() const {
+    if (environment.stop.stop_requested()) throw base::Failure(interrupted_error());
+  }
+
+  // Before each directory that is read.
+  void wait_until_due() {
+    pace.wait_until_due(environment.stop);
+    throw_if_stopped();
+  }
 
   ListingParts listing_parts() const {
     return {.files = transaction.files() != nullptr, .owners = transaction.owners() != nullptr};

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "scanner/errors.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {
@@ -11,17 +10,21 @@ namespace {
 
 constexpr std::size_t decided_at_once = 1024;
 constexpr std::size_t planned_at_once = 8;
-constexpr std::size_t planned_bytes_max =
-    2048;  // of a path from an open directory: the system's limit is 4096
+// Of a path from an open directory: the system's limit is 4096.
+constexpr std::size_t planned_bytes_max = 2048;
+
+// Whether the directory that was read by an earlier plan is this one.
+bool is_it(const base::Result<DirectoryRead>& early, const DueDirectory& child) {
+  if (!early || early->is_mount_point || early->handle.inode != child.inode) return false;
+  return !early->is_known || (child.planned && early->handle.birth == child.stored->birth);
+}
 
 }  // namespace
 
-WalkPlanner::WalkPlanner(WalkContext& context, const ScanPlan& plan, DriveRows& rows, std::int64_t drive,
-                         const WalkStack& stack, const DirectoryHandle& root)
+WalkPlanner::WalkPlanner(WalkContext& context, DriveRows& rows, const WalkStack& stack,
+                         const DirectoryHandle& root)
     : context_(context),
-      plan_(plan),
       rows_(rows),
-      drive_(drive),
       stack_(stack),
       mount_(root.mount),
       times_tell_(context.environment.reader.changes_times_with_entries(root)),
@@ -38,8 +41,6 @@ bool WalkPlanner::would_wait() const {
   return next.ticket && !read_ahead_.is_ready(*next.ticket);
 }
 
-void WalkPlanner::add(OpenDirectory& directory) { planning_.push_back({&directory, stack_.path}); }
-
 void WalkPlanner::finish(const OpenDirectory& directory) {
   if (!planning_.empty() && planning_.back().directory == &directory) planning_.pop_back();
   drop_early();
@@ -53,8 +54,8 @@ DueDirectory WalkPlanner::take_next(OpenDirectory& parent) {
 }
 
 // At least the next subdirectory of the directory that is open last; others some at once.
-base::Result<> WalkPlanner::plan_ahead() {
-  if (planning_.empty() || (!needs_next() && room(*planning_.back().directory) < planned_at_once)) return {};
+void WalkPlanner::plan_ahead() {
+  if (planning_.empty() || (!needs_next() && room(*planning_.back().directory) < planned_at_once)) return;
   for (std::size_t count = 0; count < decided_at_once && !planning_.empty(); ++count) {
     OpenDirectory& level = *planning_.back().directory;
     if (level.all_decided()) {
@@ -63,20 +64,14 @@ base::Result<> WalkPlanner::plan_ahead() {
     }
     if (!needs_next() && room(level) == 0) break;
     const std::size_t due_before = level.due.size();
-    if (auto decided = level.decide_next(planning_.back().path); !decided) return decided;
+    level.decide_next(planning_.back().path);
     if (level.due.size() == due_before) continue;
     ++due_;
-    std::string path = tracker::join_path(planning_.back().path, level.due.back().name);
-    if (auto requested = request(level, level.due.back(), std::move(path)); !requested) return requested;
+    request(level, level.due.back(), tracker::join_path(planning_.back().path, level.due.back().name));
   }
   read_ahead_.submit(stack_.open.size(), std::exchange(requested_, {}));
   // A long chain of directories needs no descriptor a level.
-  OpenDirectory& directory = *stack_.open.back();
-  if (directory.all_decided() && stack_.open.size() > 1) {
-    directory.handle.reset();
-    directory.closed.reset();
-  }
-  return {};
+  if (stack_.open.back()->all_decided() && stack_.open.size() > 1) stack_.open.back()->place.reset();
 }
 
 bool WalkPlanner::needs_next() const {
@@ -92,27 +87,19 @@ std::size_t WalkPlanner::room(const OpenDirectory& level) const {
 }
 
 // Requests a subdirectory of the directory that is planned last, and plans what is below it.
-base::Result<> WalkPlanner::request(OpenDirectory& parent, DueDirectory& child, std::string path) {
-  const ReadAhead::AnyParent from = way_from(parent);
-  child.planned = plan_below(from, child, path.size());
+void WalkPlanner::request(OpenDirectory& parent, DueDirectory& child, std::string path) {
+  const Place place = place_of(parent);
+  child.planned = plan_below(*place, child, path.size());
   if (child.planned) planning_.push_back({child.planned.get(), path});
-  context_.pace.wait_until_due(context_.environment.stop);
-  if (context_.is_stopped()) return interrupted_error();
+  context_.wait_until_due();
   if (const auto early = early_.find(path); early != early_.end()) {
     child.ticket = std::move(early->second);
     child.is_early = true;
     early_.erase(early);
-    return {};
+    return;
   }
-  child.ticket = ticket(from, child, std::move(path));
+  child.ticket = ticket(place, child, std::move(path));
   requested_.push_back(child.ticket);
-  return {};
-}
-
-// Whether the directory that was read by an earlier plan is this one.
-bool WalkPlanner::is_it(const base::Result<DirectoryRead>& early, const DueDirectory& child) {
-  if (!early || early->is_mount_point || early->handle.inode != child.inode) return false;
-  return !early->is_known || (child.planned && early->handle.birth == child.stored->birth);
 }
 
 void WalkPlanner::drop_early() {
@@ -125,19 +112,19 @@ void WalkPlanner::drop_early() {
   }
 }
 
-ReadAhead::Ticket WalkPlanner::ticket(const ReadAhead::AnyParent& from, const DueDirectory& child,
-                                      std::string path) const {
+ReadAhead::Ticket WalkPlanner::ticket(Place parent, const DueDirectory& child, std::string path) const {
   std::optional<StoredDirectory> stored;
   if (child.stored && !reads_all_below(child.reason)) {
     const DirectoryRow& row = *child.stored;
-    stored.emplace();
-    stored->facts.inode = row.inode;
-    stored->facts.birth = row.birth;
-    stored->facts.mtime_ns = row.own.mtime_ns;
-    stored->facts.ctime_ns = row.ctime_ns;
-    stored->times_tell = child.planned && times_tell(row) && !context_.is_audited(drive_, path);
+    const bool may_be_known = child.planned && times_tell(row) && !context_.is_audited(rows_.drive(), path);
+    stored = StoredDirectory{.facts = {.inode = row.inode,
+                                       .birth = row.birth,
+                                       .mtime_ns = row.own.mtime_ns,
+                                       .ctime_ns = row.ctime_ns},
+                             .times_tell = may_be_known};
   }
-  return ReadAhead::ticket(from, std::move(path), stored);
+  return std::make_shared<ReadAhead::Task>(
+      ReadAhead::Task{.parent = std::move(parent), .path = std::move(path), .stored = stored});
 }
 
 // Whether the directory with this row has the stored entries if it has the stored times: nothing but
@@ -149,54 +136,47 @@ bool WalkPlanner::times_tell(const DirectoryRow& row) const {
 }
 
 // Below a directory that can be told from any other one there, and is there most likely.
-std::unique_ptr<UnchangedDirectory> WalkPlanner::plan_below(const ReadAhead::AnyParent& from,
-                                                            const DueDirectory& child,
-                                                            std::size_t path_bytes) {
+std::unique_ptr<OpenDirectory> WalkPlanner::plan_below(const ParentDirectory& parent,
+                                                       const DueDirectory& child, std::size_t path_bytes) {
   const bool may_be = child.stored && child.stored->directories > 0 && is_proof(child.stored->birth) &&
                       UnchangedDirectory::may_be_one(*child.stored, child.reason);
   if (!may_be) return nullptr;
-  auto [above, below] = ReadAhead::way(from, child.name);
+  std::string below = parent.way_to(child.name);
   if (below.size() > planned_bytes_max) return nullptr;
   auto planned = std::make_unique<UnchangedDirectory>(
-      OpenDirectory::Start{*child.stored, child.stored, child.reason, child.at, path_bytes}, context_, plan_,
-      rows_);
+      OpenDirectory::Start{*child.stored, child.stored, child.reason, child.at, path_bytes}, context_, rows_);
   const DirectoryFacts facts{.mount = mount_, .inode = child.stored->inode, .birth = child.stored->birth};
-  planned->closed = std::make_shared<ClosedDirectory>(std::move(above), std::move(below), facts);
+  planned->place = std::make_shared<ParentDirectory>(parent.above(), std::move(below), facts);
   return planned;
 }
 
 // A directory that is planned is closed; one that is open may have been closed meanwhile.
-ReadAhead::AnyParent WalkPlanner::way_from(OpenDirectory& parent) const {
-  if (parent.handle) return parent.handle;
-  if (!parent.closed) parent.closed = closed_again(parent);
-  return parent.closed;
-}
-
-std::shared_ptr<ClosedDirectory> WalkPlanner::closed_again(const OpenDirectory& directory) const {
+WalkPlanner::Place WalkPlanner::place_of(OpenDirectory& directory) const {
+  if (directory.place) return directory.place;
   std::size_t at = stack_.open.size() - 1;
   while (stack_.open[at].get() != &directory) --at;
-  while (!stack_.open[at]->handle) --at;  // the root's is never closed
+  while (!stack_.open[at]->is_open()) --at;  // the root is never closed
   const OpenDirectory& above = *stack_.open[at];
   std::string_view below =
       std::string_view(stack_.path).substr(above.path_bytes(), directory.path_bytes() - above.path_bytes());
   if (below.starts_with('/')) below.remove_prefix(1);
   const DirectoryFacts facts{.mount = mount_, .inode = directory.inode(), .birth = directory.row().birth};
-  return std::make_shared<ClosedDirectory>(above.handle, std::string(below), facts);
+  directory.place = std::make_shared<ParentDirectory>(above.place->above(), std::string(below), facts);
+  return directory.place;
 }
 
-// What was due below it is decided anew; what was read of it is kept until then.
 void WalkPlanner::drop(DueDirectory& child) {
   if (!child.planned) return;
   const auto at = std::ranges::find(planning_, child.planned.get(), &Planned::directory);
   planning_.erase(at, planning_.end());
-  std::vector<std::unique_ptr<UnchangedDirectory>> dropped;
+  std::vector<std::unique_ptr<OpenDirectory>> dropped;
   dropped.push_back(std::move(child.planned));
   while (!dropped.empty()) {
-    const std::unique_ptr<UnchangedDirectory> directory = std::move(dropped.back());
+    const std::unique_ptr<OpenDirectory> directory = std::move(dropped.back());
     dropped.pop_back();
     for (DueDirectory& due : directory->due) {
       --due_;
-      if (due.ticket) early_.insert_or_assign(ReadAhead::path(*due.ticket), std::move(due.ticket));
+      if (due.ticket) early_.insert_or_assign(due.ticket->path, due.ticket);
       if (due.planned) dropped.push_back(std::move(due.planned));
     }
   }
@@ -204,13 +184,12 @@ void WalkPlanner::drop(DueDirectory& child) {
 
 base::Result<DirectoryRead> WalkPlanner::read(OpenDirectory& parent, DueDirectory& child) {
   if (!child.ticket) {
-    context_.pace.wait_until_due(context_.environment.stop);
-    if (context_.is_stopped()) return interrupted_error();
-    child.ticket = ticket(way_from(parent), child, stack_.path);
+    context_.wait_until_due();
+    child.ticket = ticket(place_of(parent), child, stack_.path);
   }
   auto found = read_ahead_.take(*child.ticket);
   if (child.is_early && !is_it(found, child)) {
-    found = read_ahead_.take(*ticket(way_from(parent), child, stack_.path));
+    found = read_ahead_.take(*ticket(place_of(parent), child, stack_.path));
   }
   return found;
 }

@@ -11,7 +11,6 @@
 #include "scanner/walk/drive_rows.h"
 #include "scanner/walk/open_directory.h"
 #include "scanner/walk/read_ahead.h"
-#include "scanner/walk/scan_plan.h"
 #include "scanner/walk/walk_context.h"
 
 namespace spoor::scanner {
@@ -27,16 +26,14 @@ struct WalkStack {
 // stored alone, as that most likely still holds. If it does not, the plan is dropped, and what was read for
 // it is used where it still fits.
 //
-// Not thread-safe.
+// Throws as noted at WalkContext. Not thread-safe.
 class WalkPlanner {
  public:
-  // All must outlive it; `root` is that of the drive, whose id in the database is `drive`.
-  WalkPlanner(WalkContext& context, const ScanPlan& plan, DriveRows& rows, std::int64_t drive,
-              const WalkStack& stack, const DirectoryHandle& root);
+  // All must outlive it; `root` is that of the drive.
+  WalkPlanner(WalkContext& context, DriveRows& rows, const WalkStack& stack, const DirectoryHandle& root);
 
   // Decides on the next subdirectories: at least on one of the directory that is open last, if none is due.
-  // Fails where the database does, or with Errc::interrupted.
-  base::Result<> plan_ahead();
+  void plan_ahead();
 
   // Whether read() of the next one would wait for another thread.
   bool would_wait() const;
@@ -46,7 +43,7 @@ class WalkPlanner {
   base::Result<DirectoryRead> read(OpenDirectory& parent, DueDirectory& child);
 
   // A directory is open now that was not planned; or an open one is finished.
-  void add(OpenDirectory& directory);
+  void add(OpenDirectory& directory) { planning_.push_back({&directory, stack_.path}); }
   void finish(const OpenDirectory& directory);
 
   // The directory is not as it was planned: what was due below it is decided anew. What was read of it is
@@ -55,6 +52,7 @@ class WalkPlanner {
   void drop_early();
 
  private:
+  using Place = std::shared_ptr<ParentDirectory>;
   // A directory that is open, or will most likely be.
   struct Planned {
     OpenDirectory* directory = nullptr;
@@ -63,20 +61,15 @@ class WalkPlanner {
 
   bool needs_next() const;
   std::size_t room(const OpenDirectory& level) const;
-  base::Result<> request(OpenDirectory& parent, DueDirectory& child, std::string path);
-  ReadAhead::Ticket ticket(const ReadAhead::AnyParent& from, const DueDirectory& child,
-                           std::string path) const;
+  void request(OpenDirectory& parent, DueDirectory& child, std::string path);
+  ReadAhead::Ticket ticket(Place parent, const DueDirectory& child, std::string path) const;
   bool times_tell(const DirectoryRow& row) const;
-  std::unique_ptr<UnchangedDirectory> plan_below(const ReadAhead::AnyParent& from, const DueDirectory& child,
-                                                 std::size_t path_bytes);
-  ReadAhead::AnyParent way_from(OpenDirectory& parent) const;
-  std::shared_ptr<ClosedDirectory> closed_again(const OpenDirectory& directory) const;
-  static bool is_it(const base::Result<DirectoryRead>& early, const DueDirectory& child);
+  std::unique_ptr<OpenDirectory> plan_below(const ParentDirectory& parent, const DueDirectory& child,
+                                            std::size_t path_bytes);
+  Place place_of(OpenDirectory& directory) const;
 
   WalkContext& context_;
-  const ScanPlan& plan_;
   DriveRows& rows_;
-  const std::int64_t drive_;
   const WalkStack& stack_;
   const std::uint64_t mount_;  // of the drive
   const bool times_tell_;      // whether the entries of a directory changed

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,57 +26,52 @@ namespace spoor::scanner {
 // would stay the same are not written, and names only where they change. No recursion; the open descriptors
 // are bounded, however deep a tree.
 //
-// Not thread-safe.
+// Throws as noted at WalkContext. Not thread-safe.
 class Walker {
  public:
   // `id` is that of the drive in the database; `root` is the plan's cursor there. All must outlive it.
-  Walker(WalkContext& context, const ScanPlan& plan, const PlanCursor& root, const Drive& drive,
-         std::int64_t id);
+  Walker(WalkContext& context, const PlanCursor& root, const Drive& drive, std::int64_t id)
+      : context_(context), drive_(drive), root_(root), rows_(context, id) {}
 
-  // Takes the root as read, the row it had (nothing for a new one) and the reason why it was read. Fails
-  // where the database does. Once, and first.
-  base::Result<> begin(DirectoryRead root, std::optional<DirectoryRow> stored, Reason reason);
+  // Takes the root as read, the row it had (nothing for a new one) and the reason why it was read. Once, and
+  // first.
+  void begin(DirectoryRead root, std::optional<DirectoryRow> stored, Reason reason);
 
   bool is_over() const { return stack_.open.empty(); }
 
   // Whether step() would wait for a directory that another thread is reading.
   bool would_wait() const { return planner_ && planner_->would_wait(); }
 
-  // Processes the next directory, or only requests it if that would wait and may not. Fails where the
-  // database does, or with Errc::interrupted.
-  base::Result<> step(bool may_wait);
+  // Processes the next directory, or only requests it if that would wait and may not.
+  void step(bool may_wait);
 
-  // Between steps: puts the rows of all open directories, so that what was walked can be committed. Fails
-  // where the database does.
-  base::Result<> keep_so_far();
+  // Between steps: puts the rows of all open directories, so that what was walked can be committed.
+  void keep_so_far();
 
   // Where a walk that resumes this one begins, after keep_so_far(); nothing if that is where this one did.
   std::optional<std::string> place() const;
 
  private:
-  base::Result<> visit(OpenDirectory& parent);
-  base::Result<> enter(OpenDirectory& parent, DueDirectory child, DirectoryRead read);
-  base::Result<> push(DueDirectory directory, DirectoryRead read);
-  base::Result<bool> is_unchanged(const DueDirectory& directory, const DirectoryRead& read);
-  base::Result<> push_unchanged(DueDirectory directory, DirectoryRead read);
-  base::Result<> push_changed(DueDirectory directory, DirectoryRead read);
-  void open(std::unique_ptr<OpenDirectory> directory, DirectoryHandle handle);
+  void visit(OpenDirectory& parent);
+  void enter(OpenDirectory& parent, DueDirectory child, DirectoryRead read);
+  void push(DueDirectory directory, DirectoryRead read);
+  bool is_unchanged(const DueDirectory& directory, const DirectoryRead& read);
+  std::unique_ptr<OpenDirectory> unchanged(DueDirectory directory, DirectoryRead& read);
+  std::unique_ptr<OpenDirectory> changed(DueDirectory directory, DirectoryRead& read);
   void close_upper();
-  base::Result<> finish();
+  void finish();
 
-  base::Result<> erase_stored(OpenDirectory& parent, DueDirectory& child);
-  base::Result<> leave_unread(OpenDirectory& parent, DueDirectory child, const base::Error& error);
-  base::Result<> keep_mount_point(OpenDirectory& parent, DueDirectory child);
+  void erase_stored(OpenDirectory& parent, DueDirectory& child);
+  void leave_unread(OpenDirectory& parent, DueDirectory child, const base::Error& error);
+  void keep_mount_point(OpenDirectory& parent, DueDirectory child);
 
   void report_progress() const;
   std::string real_path() const;
 
   WalkContext& context_;
-  const ScanPlan& plan_;
-  const std::filesystem::path drive_path_;
+  const Drive& drive_;
   const PlanCursor root_;
   DriveRows rows_;
-  const std::int64_t drive_;
   WalkStack stack_;
   std::optional<WalkPlanner> planner_;  // while it walks
 };

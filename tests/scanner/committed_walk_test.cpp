@@ -61,23 +61,12 @@ class CommittedWalkTest : public ScannedNode {
     ++looks;
   }
 
-  // Stops the scan before so many reads are done; returns whether it was.
-  bool stop_after(int reads) {
-    reader.before_read = [this, left = reads](std::string_view) mutable {
-      if (left-- == 0) stop.request_stop();
-    };
-    const auto report = try_scan();
-    reader.before_read = nullptr;
-    stop = {};
-    return !report;
-  }
-
   // What prepare() made of the drive is scanned, stopped at each of its reads, and never resumed; check()
   // follows the next scan.
   void expect_exact_after_any_stop(
       const std::function<void()>& prepare, const std::function<void()>& after,
       const std::function<void()>& check = [] {}) {
-    for (int reads = 0;; ++reads) {
+    for (std::uint64_t reads = 0;; ++reads) {
       SCOPED_TRACE("stopped after " + std::to_string(reads) + " reads");
       remove("");
       make_directory("");
@@ -86,7 +75,7 @@ class CommittedWalkTest : public ScannedNode {
       scan();
       options.full = false;
       prepare();
-      const bool was_stopped = stop_after(reads);
+      const bool was_stopped = !scan_killed_after(reads);
       forget_input();
       after();
       scan();
@@ -221,7 +210,7 @@ TEST_F(CommittedWalkTest, UnfinishedScan_IsNoScanToReaders) {
   mark("a/b/c/f");
   mark("k/l/m");
   const auto latest = latest_scan(*database).value();
-  ASSERT_TRUE(stop_after(4));
+  ASSERT_FALSE(scan_killed_after(4));
   EXPECT_TRUE(database->setting(unfinished_key).value());
   EXPECT_EQ(latest_scan(*database).value(), latest);
   EXPECT_EQ(usage("")->total.bytes, 9U * 10 + 90) << "what was walked is shown";
@@ -239,7 +228,7 @@ TEST_F(CommittedWalkTest, DamagedProgress_AllIsWalked) {
   scan();
   make_file("a/b/c/f", 100);
   mark("a/b/c/f");
-  ASSERT_TRUE(stop_after(3));
+  ASSERT_FALSE(scan_killed_after(3));
   database->handle().exec("UPDATE settings SET value = x'07' WHERE key = 'unfinished'");
   EXPECT_TRUE(scan().record.walked_everything);
   expect_exact();

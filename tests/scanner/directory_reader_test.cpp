@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "scanner/errors.h"
-#include "scanner/walk/directory_identity.h"
 #include "scanner/walk/listing.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/support/temp_directory.h"
@@ -299,7 +298,6 @@ TEST_F(DirectoryReaderTest, DirectoryIdentity_MatchesKernel) {
   for (const char* name : {"one", "two"}) {
     const std::uint32_t expected = identity_by_the_kernel(temp_ / name);
     EXPECT_EQ(reader_.open(*root, name, name)->birth, expected);
-    EXPECT_EQ(reader_.open_below(*root, name)->birth, expected);
     EXPECT_EQ(reader_.open_drive(temp_ / name)->birth, expected);
   }
 }

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "tests/scanner/scanned_node.h"
 #include "tracker/storage/drive_registry.h"
@@ -159,24 +160,17 @@ TEST_F(DriveTest, Mark_AppliesToEveryDrive) {
   expect_exact();
 }
 
-TEST_F(DriveTest, MissingDrive_KeepsItsTotals) {
+TEST_F(DriveTest, MissingDrive_KeepsItsTotalsAndIsWalkedInFullOnceItReturns) {
   scan();
+  write_file(on_drive("a/b/2", 1), 10);
   unmount(1, false);
   write_file(on_drive("a/b/2", 0), 10);
   mark("a/b");
-  const ScanReport report = scan();
+  const ScanReport report = scan();  // the mark is used up here
   expect_failed(report, 1);
   EXPECT_EQ(report.record.bytes, 70U);
   EXPECT_EQ(usage("a/c")->total.bytes, 30U);
   EXPECT_FALSE(is_complete("a/b"));
-}
-
-TEST_F(DriveTest, MissingDriveReturns_IsWalkedInFull) {
-  scan();
-  write_file(on_drive("a/b/2", 1), 10);
-  mark("a/b");
-  unmount(1, false);
-  scan();  // the mark is used up here
   scan();
   mount(1);
   scan();
@@ -205,26 +199,19 @@ TEST_F(DriveTest, Gap_WalksAllOfTheDriveOnce) {
   EXPECT_EQ(scan().drive_gaps.size(), 1U);
 }
 
-TEST_F(DriveTest, GapOfMissingDrive_IsWalkedOnceTheDriveReturns) {
+TEST_F(DriveTest, GapOfDriveThatIsMissingOrRefused_IsWalkedLater) {
   scan();
-  write_file(on_drive("a/b/2", 1), 10);  // without a mark
-  options.drives[1].gap = "gap 1";
-  unmount(1, false);
-  scan();
-  mount(1);
-  scan();
-  expect_exact();
-}
-
-TEST_F(DriveTest, GapOfRefusedDrive_IsWalkedOnceTheDriveIsAccepted) {
-  scan();
-  write_file(on_drive("a/b/2", 1), 10);  // without a mark
-  options.drives[1].gap = "gap 1";
-  options.drives[1].refused = "it is another one";
-  EXPECT_TRUE(scan().drive_gaps.empty());
-  options.drives[1].refused.clear();
-  scan();
-  expect_exact();
+  for (const bool is_missing : {true, false}) {
+    write_file(on_drive("a/b/2", 1), is_missing ? 10 : 20);  // without a mark
+    options.drives[1].gap = is_missing ? "gap 1" : "gap 2";
+    if (is_missing) unmount(1, false);
+    if (!is_missing) options.drives[1].refused = "it is another one";
+    EXPECT_EQ(scan().failed_drives.size(), 1U);
+    if (is_missing) mount(1);
+    options.drives[1].refused.clear();
+    scan();
+    expect_exact();
+  }
 }
 
 TEST_F(DriveTest, GapDuringAScan_IsLeftToTheNextOne) {
@@ -246,17 +233,11 @@ TEST_F(DriveTest, EmptyMountPoint_FailsTheDriveAndKeepsTotals) {
   expect_failed(report, 1);
   EXPECT_NE(report.failed_drives[0].message.find("spoor scan --full"), std::string::npos);
   EXPECT_EQ(report.record.bytes, 60U);
+  write_file(on_drive(".spoor/.tracker.bin", 1), 10);
   expect_failed(scan(), 1);
   mount(1);
   scan();
   expect_exact();
-}
-
-TEST_F(DriveTest, MountPointWithOnlySpoorFiles_CountsAsEmpty) {
-  scan();
-  unmount(1, true);
-  write_file(on_drive(".spoor/.tracker.bin", 1), 10);
-  expect_failed(scan(), 1);
 }
 
 // Not a request of somebody who has looked: such a scan comes with every loss of a tracker's memory.
@@ -385,39 +366,29 @@ TEST_F(DriveTest, UnreadableDriveIdentity_FailsTheDrive) {
   expect_exact();
 }
 
-// What was read of it is not committed; what was read of the others is.
+// What was read of it is not committed; what was read of the others is. Without an identity, the daemon has
+// not run yet.
 TEST_F(DriveTest, DriveReplacedDuringWalk_KeepsTotalsAndIsWalkedInFullLater) {
-  give_identity(1, '1');
-  scan();
-  write_file(on_drive("a/b/2", 0), 3);
-  write_file(on_drive("a/c/2", 1), 7);
-  mark("a/b");
-  mark("a/c");
-  reader.before_read = [this](std::string_view path) {
-    if (path == "a/c" && !std::filesystem::exists(temp / "unmounted")) unmount_from_a_full_directory(1);
-  };
-  const ScanReport report = scan();
-  reader.before_read = nullptr;
-  expect_failed(report, 1);
-  EXPECT_EQ(report.record.bytes, 63U) << "the first drive's change, and the other's totals as they were";
-  EXPECT_FALSE(usage("beneath"));
-  mount(1);
-  EXPECT_TRUE(scan().failed_drives.empty());
-  expect_exact();
-}
-
-// The daemon has not run yet: no identity is known.
-TEST_F(DriveTest, DriveWithoutIdentityReplacedDuringWalk_IsDetected) {
-  scan();
-  write_file(on_drive("a/c/2", 1), 7);
-  mark("a/c");
-  reader.before_read = [this](std::string_view path) {
-    if (path == "a/c" && !std::filesystem::exists(temp / "unmounted")) unmount_from_a_full_directory(1);
-  };
-  const ScanReport report = scan();
-  reader.before_read = nullptr;
-  expect_failed(report, 1);
-  EXPECT_EQ(report.record.bytes, 60U);
+  for (const bool has_identity : {false, true}) {
+    if (has_identity) give_identity(1, '1');
+    scan();
+    write_file(on_drive("a/b/2", 0), has_identity ? 4 : 3);
+    write_file(on_drive("a/c/2", 1), has_identity ? 8 : 7);
+    mark("a/b");
+    mark("a/c");
+    reader.before_read = [this](std::string_view path) {
+      if (path == "a/c" && !std::filesystem::exists(temp / "unmounted")) unmount_from_a_full_directory(1);
+    };
+    const ScanReport report = scan();
+    reader.before_read = nullptr;
+    expect_failed(report, 1);
+    EXPECT_EQ(report.record.bytes, has_identity ? 71U : 63U)
+        << "the other drive's change, and its own totals";
+    EXPECT_FALSE(usage("beneath"));
+    mount(1);
+    EXPECT_TRUE(scan().failed_drives.empty());
+    expect_exact();
+  }
 }
 
 TEST_F(DriveTest, SameDirectoryAtTwoPaths_IsWalkedOnceAndReported) {
@@ -557,19 +528,16 @@ TEST_F(DriveTest, DrivePathSpelledDifferently_IsTheSameDrive) {
   EXPECT_TRUE(reader.read_paths.empty());
 }
 
-TEST_F(DriveTest, DuplicateDrive_IsAnError) {
-  options.drives[1].path = (temp / "one").native() + "/";
-  const auto report = try_scan();
-  ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().code, std::errc::invalid_argument);
-  EXPECT_NE(report.error().message.find("twice"), std::string::npos);
-}
-
-TEST_F(DriveTest, RelativeDrivePath_IsAnError) {
-  options.drives[1].path = "two";
-  const auto report = try_scan();
-  ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().code, std::errc::invalid_argument);
+TEST_F(DriveTest, DuplicateOrRelativeDrive_IsAnError) {
+  using PathAndError = std::pair<std::string, const char*>;
+  for (const auto& [path, why] :
+       {PathAndError((temp / "one").native() + "/", "twice"), PathAndError("two", "absolute")}) {
+    options.drives[1].path = path;
+    const auto report = try_scan();
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().code, std::errc::invalid_argument);
+    EXPECT_NE(report.error().message.find(why), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -16,7 +16,6 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "scanner/walk/directory_identity.h"
 #include "scanner/walk/directory_reader.h"
 #include "scanner/walk/listing.h"
 #include "tests/fakes/manual_clock.h"
@@ -96,19 +95,11 @@ class FaultyReader final : public DirectoryReader {
     return real_.drive_identity(root);
   }
 
-  base::Result<DirectoryHandle> open_below(const DirectoryHandle& top,
-                                           std::string_view below) const override {
-    const std::string_view path = below == "." ? "" : below;
-    names_opened += 1 + static_cast<std::uint64_t>(std::ranges::count(path, '/'));
-    if (const auto fault = open_errors.find(path); fault != open_errors.end()) return error(fault->second);
-    return adjusted(real_.open_below(top, below), path);
-  }
-
-  base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
+  base::Result<DirectoryHandle> open(const DirectoryHandle& top, std::string_view below,
                                      std::string_view path) const override {
-    ++names_opened;
+    names_opened += 1 + static_cast<std::uint64_t>(std::ranges::count(below, '/'));
     if (const auto fault = open_errors.find(path); fault != open_errors.end()) return error(fault->second);
-    return adjusted(real_.open(parent, name, path), path);
+    return adjusted(real_.open(top, below, path), path);
   }
 
   bool changes_times_with_entries(const DirectoryHandle& /*directory*/) const override {

@@ -368,20 +368,13 @@ class RandomHardLinkTest : public HardLinkScanTest, public ::testing::WithParamI
     mark(to);
   }
 
-  void scan_killed() {
-    std::uint64_t left = random_.below(10);
-    reader.before_read = [&, left](std::string_view) mutable {
-      if (left-- == 0) stop.request_stop();
-    };
-    const auto report = try_scan();
-    EXPECT_TRUE(report || report.error().code == Errc::interrupted);
-    reader.before_read = nullptr;
-    stop = {};
-  }
-
   void round() {
     for (std::uint64_t count = random_.below(10); count > 0; --count) change();
-    if (random_.one_in(4)) return scan_killed();
+    if (random_.one_in(4)) {
+      const auto report = scan_killed_after(random_.below(10));
+      EXPECT_TRUE(report || report.error().code == Errc::interrupted);
+      return;
+    }
     options.full = random_.one_in(30);
     options.threads = random_.one_in(2) ? 1 : 3;
     scan();

@@ -1,6 +1,8 @@
-// Random changes, exactly marked; filters far too small, killed scans, faults: whenever a scan reports
-// that nothing was left, every directory has the totals that an independent walk finds.
+// Random changes, exactly marked or excluded; filters far too small, killed scans, faults, clocks that are
+// set, audits of short periods: whenever a scan reports that nothing was left, every directory has the totals
+// that an independent walk finds. No audit calls a change missed that is marked; one that is not marked is.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -26,16 +28,17 @@ using tracker::LevelSchedule;
 using tracker::MarkKind;
 
 struct Setup {
-  const char* name;
-  tracker::Tracker::Options tracker;
-  std::vector<std::string> drives;
-  bool birth;
+  const char* name = "";
+  tracker::Tracker::Options tracker = {.levels = LevelSchedule(10'000, 1e-6)};
+  std::vector<std::string> drives = {"one", "two"};
+  bool birth = true;
   std::size_t threads = 1;
   bool resumes = false;
   std::size_t open_directories_max = 1024;
   bool file_feed = false;
   bool reuses_inodes = false;  // what stands at a path has the inode number of what stood there before
   std::optional<std::uint32_t> owners_depth = {};
+  bool audits = false;
 };
 
 void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
@@ -54,10 +57,15 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     for (std::size_t number = 0; number < options.drives.size(); ++number) {
       give_identity(number, static_cast<char>('1' + number));
     }
+    if (!GetParam().audits) return;
+    options.rules = tracker::NamespaceRules({{"*.tmp"}, false});
+    options.audit_period = std::chrono::hours(10);
+    clock.set_wall(base::SystemClock().wall_now());
   }
 
   void change_something() {
     number_ = random_.below(options.drives.size());
+    if (GetParam().audits && random_.one_in(8)) return make_excluded();
     switch (random_.below(14)) {
       case 0:
       case 1:
@@ -223,6 +231,22 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     mark(to);
   }
 
+  void make_excluded() {
+    const auto path = real(tracker::join_path(some_directory(), fresh_name() + ".tmp"));
+    write_file(path, 10);
+    if (random_.one_in(2)) std::filesystem::remove(path);
+  }
+
+  void remove_excluded() {
+    for (const auto& top : drives()) {
+      std::vector<std::filesystem::path> found;
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(top)) {
+        if (entry.path().extension() == ".tmp") found.push_back(entry.path());
+      }
+      for (const auto& path : found) std::filesystem::remove(path);
+    }
+  }
+
   void make_faults() {
     for (std::uint64_t count = random_.below(4); count > 0; --count) {
       const std::string path = some_directory();
@@ -244,6 +268,15 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
           break;
       }
     }
+  }
+
+  // Between two audits; the clock may be set while the next scan runs.
+  void let_time_pass() {
+    clock.advance(std::chrono::minutes(random_.below(200)));
+    if (!random_.one_in(5)) return;
+    reader.before_read = [this, left = random_.below(30)](std::string_view) mutable {
+      if (left-- == 0) step_clocks();
+    };
   }
 
   // The time of day jumps, and so does the clock that the times of files are held against: to the real one,
@@ -272,8 +305,7 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     reader.before_read = [&](std::string_view) {
       if (left > 0 && --left == 0) take_away(path);
     };
-    const ScanReport report = scan();
-    reader.before_read = nullptr;
+    const ScanReport report = scan_missing_nothing();
     if (!std::filesystem::exists(temp / "taken")) return;
     bring_back(path);
     EXPECT_FALSE(report.failed_drives.empty());
@@ -283,17 +315,32 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
 
   // A scan that dies somewhere: after as many directories, or at the very end.
   void scan_killed() {
-    std::uint64_t left = random_.below(30);
-    reader.before_read = [&, left](std::string_view) mutable {
-      if (left-- == 0) stop.request_stop();
-    };
-    const auto report = try_scan();
-    if (!report) {
+    const auto report = scan_killed_after(random_.below(30));
+    if (report) {
+      expect_none_missed(*report);
+    } else {
       EXPECT_EQ(report.error().code, Errc::interrupted);
     }
-    reader.before_read = nullptr;
-    stop = {};
     if (random_.one_in(2)) reopen_database();
+  }
+
+  void expect_none_missed(const ScanReport& report) {
+    EXPECT_THAT(report.audit.missed_paths, ::testing::IsEmpty());
+    EXPECT_EQ(report.record.figures.missed, 0U);
+    EXPECT_EQ(report.audit.oldest_total.has_value(), GetParam().audits);
+    EXPECT_LE(report.audit.oldest_total.value_or(clock.wall_now()), clock.wall_now());
+  }
+
+  ScanReport scan_missing_nothing() {
+    const ScanReport report = scan();
+    reader.before_read = nullptr;
+    expect_none_missed(report);
+    return report;
+  }
+
+  void expect_exact_totals() {
+    if (GetParam().audits) remove_excluded();
+    expect_exact(GetParam().audits ? Newest::unknown : Newest::compared);
   }
 
   void switch_owners() {
@@ -312,15 +359,17 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     if (random_.one_in(4)) make_faults();
     options.oldest_unread = oldest_unread();
     if (random_.one_in(5)) step_clocks();
+    partial = GetParam().audits && random_.one_in(6);
     if (random_.one_in(8)) std::swap(options.drives.front(), options.drives.back());
     if (GetParam().owners_depth && random_.one_in(15)) switch_owners();
     if (random_.one_in(4)) return scan_killed();
     if (random_.one_in(8)) return scan_while_a_drive_vanishes();
     options.full = random_.one_in(40);
-    ScanReport report = scan();
-    if (has_resumed) report = scan();
+    if (GetParam().audits) let_time_pass();
+    ScanReport report = scan_missing_nothing();
+    if (has_resumed) report = scan_missing_nothing();
     const bool hidden = !reader.mount_points.empty();
-    if (report.record.errors == 0 && !hidden) expect_exact();
+    if (report.record.errors == 0 && !hidden) expect_exact_totals();
     if (report.record.errors > 0) {
       EXPECT_FALSE(is_complete(""));
     }
@@ -362,12 +411,32 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
 
   // After a scan without faults; it is not one that goes on with another.
   void expect_all_exact() {
-    EXPECT_EQ(scan().record.errors, 0U);
-    expect_exact();
+    EXPECT_EQ(scan_missing_nothing().record.errors, 0U);
+    expect_exact_totals();
     EXPECT_TRUE(is_complete(""));
     follow(copies_, true);
     if (options.file_feed) follow(file_copy_, true);
     follow_one_drive(true);
+  }
+
+  // The audit still finds what has no mark.
+  void expect_unmarked_change_is_missed() {
+    clock.set_wall(base::SystemClock().wall_now());
+    // Rounds without changes: what else the audit finds would lead the walk to this one before it.
+    for (int scans = 0; scans < 4; ++scans) {
+      clock.advance(2 * options.audit_period);
+      static_cast<void>(scan_missing_nothing());
+    }
+    number_ = 0;
+    const std::string path = random_.pick(directories(true));
+    write_file(real(path) / "unmarked", 10);
+    std::vector<std::string> missed;
+    for (int scans = 0; scans < 4; ++scans) {  // some only end a round
+      clock.advance(2 * options.audit_period);
+      for (const std::string& each : scan().audit.missed_paths) missed.push_back(each);
+    }
+    EXPECT_THAT(missed, ::testing::ElementsAre(path));
+    expect_exact_totals();
   }
 
   std::vector<std::filesystem::path> drives() const {
@@ -397,7 +466,7 @@ TEST_P(RandomScanTest, RandomChanges_TotalsMatchIndependentWalk) {
   }
   // Whatever was left is paid in one scan without faults.
   reader.repair();
-  options.full = false;
+  options.full = partial = false;
   static_cast<void>(scan());
   expect_all_exact();
   // However the rounds went, the copies have begun now: the feed alone tells them of one more change.
@@ -408,61 +477,57 @@ TEST_P(RandomScanTest, RandomChanges_TotalsMatchIndependentWalk) {
   EXPECT_GT(copies_.entries, 0);
   EXPECT_EQ(one_drive_.directories.from_scratch, 1);
   EXPECT_GT(one_drive_.directories.entries, 0);
+  if (GetParam().audits) expect_unmarked_change_is_missed();
   if (!options.file_feed) return;
   EXPECT_EQ(file_copy_.from_scratch, 1);
   EXPECT_GT(file_copy_.files_told, 0);
 }
 
+tracker::Tracker::Options levels(std::uint64_t items, double fp_rate) {
+  return {.levels = LevelSchedule(items, fp_rate)};
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Filters, RandomScanTest,
     ::testing::Values(
-        Setup{"exact", {.levels = LevelSchedule(100'000, 1e-6)}, {"one"}, true},
-        Setup{.name = "two_drives",
-              .tracker = {.levels = LevelSchedule(10'000, 1e-6)},
-              .drives = {"one", "two"},
-              .birth = true,
-              .owners_depth = 2},
-        Setup{"tiny", {.levels = LevelSchedule(20, 0.25)}, {"one", "two"}, true},
-        Setup{"saturated", {.levels = LevelSchedule(8, 0.6), .memory_bytes_max = 1}, {"one"}, true},
-        Setup{"without_birth", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, false},
-        Setup{.name = "threads",
-              .tracker = {.levels = LevelSchedule(10'000, 1e-6)},
-              .drives = {"one", "two"},
-              .birth = true,
+        Setup{.name = "exact", .tracker = levels(100'000, 1e-6), .drives = {"one"}},
+        Setup{.name = "two_drives", .owners_depth = 2}, Setup{.name = "tiny", .tracker = levels(20, 0.25)},
+        Setup{.name = "saturated",
+              .tracker = {.levels = LevelSchedule(8, 0.6), .memory_bytes_max = 1},
+              .drives = {"one"}},
+        Setup{.name = "without_birth", .birth = false},
+        Setup{.name = "threads", .threads = 4, .owners_depth = 2}, Setup{.name = "resumed", .resumes = true},
+        Setup{.name = "few_descriptors",
+              .tracker = levels(20, 0.25),
+              .drives = {"one"},
+              .threads = 3,
+              .resumes = true,
+              .open_directories_max = 4,
+              .owners_depth = 1},
+        Setup{.name = "files", .drives = {"one"}, .file_feed = true},
+        Setup{.name = "files_of_two_drives",
+              .tracker = levels(20, 0.25),
+              .birth = false,
               .threads = 4,
-              .owners_depth = 2},
-        Setup{"resumed", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, true, 1, true},
-        Setup{"few_descriptors",
-              {.levels = LevelSchedule(20, 0.25)},
-              {"one"},
-              true,
-              3,
-              true,
-              4,
-              false,
-              false,
-              1},
-        Setup{"files", {.levels = LevelSchedule(10'000, 1e-6)}, {"one"}, true, 1, false, 1024, true},
-        Setup{"files_of_two_drives",
-              {.levels = LevelSchedule(20, 0.25)},
-              {"one", "two"},
-              false,
-              4,
-              true,
-              1024,
-              true,
-              false,
-              3},
-        Setup{"reused_inodes",
-              {.levels = LevelSchedule(10'000, 1e-6)},
-              {"one", "two"},
-              false,
-              4,
-              false,
-              1024,
-              true,
-              true,
-              0}),
+              .resumes = true,
+              .file_feed = true,
+              .owners_depth = 3},
+        Setup{.name = "reused_inodes",
+              .birth = false,
+              .threads = 4,
+              .file_feed = true,
+              .reuses_inodes = true,
+              .owners_depth = 0},
+        Setup{.name = "audits", .drives = {"one", "two", "three"}, .audits = true},
+        Setup{.name = "audits_tiny",
+              .tracker = levels(20, 0.25),
+              .drives = {"one", "two", "three"},
+              .audits = true},
+        Setup{.name = "audits_without_birth",
+              .drives = {"one", "two", "three"},
+              .birth = false,
+              .audits = true},
+        Setup{.name = "audits_resumed", .drives = {"one", "two", "three"}, .resumes = true, .audits = true}),
     [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace

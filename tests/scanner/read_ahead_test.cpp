@@ -72,12 +72,7 @@ class GatedReader final : public DirectoryReader {
     return std::optional<std::string>();
   }
 
-  base::Result<DirectoryHandle> open_below(const DirectoryHandle& /*top*/,
-                                           std::string_view /*below*/) const override {
-    return DirectoryHandle();
-  }
-
-  base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
+  base::Result<DirectoryHandle> open(const DirectoryHandle& parent, std::string_view name,
                                      std::string_view path) const override {
     if (name.starts_with("gone")) return base::system_error(ENOENT, "cannot open the directory");
     DirectoryHandle handle;
@@ -125,21 +120,23 @@ class ReadAheadTest : public ::testing::TestWithParam<std::size_t> {
     return *read_ahead_;
   }
 
-  ReadAhead::Ticket ticket(const std::string& path) const { return ReadAhead::ticket(parent_, path); }
+  ReadAhead::Ticket ticket(const std::string& path) const {
+    return std::make_shared<ReadAhead::Task>(ReadAhead::Task{.parent = parent_, .path = path});
+  }
 
   static void wait_until_ready(const ReadAhead& read_ahead, const ReadAhead::Task& task) {
     while (!read_ahead.is_ready(task)) std::this_thread::yield();
   }
 
-  static ReadAhead::Parent some_parent() {
+  static std::shared_ptr<ParentDirectory> some_parent() {
     DirectoryHandle handle;
     handle.inode = 1000;
-    return std::make_shared<const DirectoryHandle>(std::move(handle));
+    return std::make_shared<ParentDirectory>(std::make_shared<const DirectoryHandle>(std::move(handle)));
   }
 
   GatedReader reader_;
   const tracker::NamespaceRules rules_;
-  const ReadAhead::Parent parent_ = some_parent();
+  const std::shared_ptr<ParentDirectory> parent_ = some_parent();
   std::stop_source stop_;
   std::optional<ReadAhead> read_ahead_;
 };

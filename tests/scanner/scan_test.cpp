@@ -2,6 +2,7 @@
 
 #include "scanner/scan.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "scanner/errors.h"
@@ -12,27 +13,10 @@ namespace {
 
 class ScanTest : public ScannedNode {
  protected:
-  tracker::NamespaceRules rules(std::vector<std::string> exclude) const {
-    tracker::NamespaceRules::Options rule_options;
-    rule_options.exclude = std::move(exclude);
-    return tracker::NamespaceRules(rule_options);
+  static tracker::NamespaceRules rules(std::vector<std::string> exclude) {
+    return tracker::NamespaceRules({std::move(exclude)});
   }
 };
-
-TEST_F(ScanTest, FirstScan_IsFullAndReportsReason) {
-  const ScanReport report = scan();
-  EXPECT_TRUE(report.record.walked_everything);
-  EXPECT_EQ(report.record.reason, "it is the first scan");
-  EXPECT_EQ(report.record.id, 1U);
-}
-
-TEST_F(ScanTest, LaterScan_IsIncremental) {
-  scan();
-  const ScanReport report = scan();
-  EXPECT_FALSE(report.record.walked_everything);
-  EXPECT_EQ(report.record.reason, "");
-  EXPECT_EQ(report.record.id, 2U);
-}
 
 TEST_F(ScanTest, RulesChanged_WalksEverythingOnce) {
   make_file("a/keep");
@@ -71,14 +55,64 @@ TEST_F(ScanTest, TrackerGap_WalksEverything) {
   make_file("a/1");
   scan();
   make_file("a/2");
-  tracker::Tracker::Options tracker_options;
-  tracker_options.levels = tracker::LevelSchedule(100, 0.01);
-  tracker = std::make_unique<tracker::Tracker>(tracker_options, clock,
-                                               tracker::Tracker::born(tracker::InstanceId::random(), clock));
+  tracker = std::make_unique<tracker::Tracker>(
+      tracker::Tracker::Options{.levels = tracker::LevelSchedule(100, 0.01)}, clock,
+      tracker::Tracker::born(tracker::InstanceId::random(), clock));
   const ScanReport report = scan();
   EXPECT_TRUE(report.record.walked_everything);
   EXPECT_EQ(report.record.reason, "the tracker can't answer from this cycle on");
   expect_exact();
+}
+
+// A tracker has little memory for closed cycles, and other scanners open more of them while one scan runs.
+class ScanLongerThanHistoryTest : public ScannedNode {
+ protected:
+  ScanLongerThanHistoryTest()
+      : ScannedNode(
+            {"drive"},
+            {.levels = tracker::LevelSchedule(200, 0.1), .history_max = 3, .memory_bytes_max = 8'000}) {
+    for (const char* path : {"a/1", "b/1", "c/1"}) make_file(path);
+    scan();
+    mark("", tracker::MarkKind::tree);
+  }
+
+  // In a directory that the scan has read already; the tracker drops its mark.
+  void outlast_history() {
+    make_file("a/late");
+    mark("a/late");
+    const tracker::CycleId marked_in = tracker->status().current;
+    for (int cycle = 0; tracker->state().oldest_kept <= marked_in; ++cycle) {
+      ASSERT_LT(cycle, 50);
+      for (int number = 0; number < 6000; ++number) mark(fmt::format("other/{}/{}", cycle, number));
+      tracker->advance(next(tracker->status().current));
+    }
+  }
+
+  void expect_gap_in_next_scan() {
+    const ScanReport report = scan();
+    EXPECT_FALSE(has_resumed);
+    EXPECT_EQ(report.record.reason, "the tracker can't answer from this cycle on");
+    expect_exact();
+    EXPECT_FALSE(scan().record.walked_everything) << "once";
+  }
+};
+
+TEST_F(ScanLongerThanHistoryTest, NextScan_WalksEverything) {
+  reader.before_read = [this](std::string_view path) {
+    if (path == "c") outlast_history();
+  };
+  EXPECT_FALSE(scan().record.reason.empty());
+  reader.before_read = nullptr;
+  expect_gap_in_next_scan();
+}
+
+TEST_F(ScanLongerThanHistoryTest, ResumedAfterThat_NextScanWalksEverything) {
+  resumes = true;
+  ASSERT_TRUE(stop_at("c"));
+  outlast_history();
+  scan();
+  EXPECT_TRUE(has_resumed);
+  expect_gap_in_next_scan();
 }
 
 // What was marked on other nodes, or by a tracker of another name, may not be read any more.
@@ -233,6 +267,20 @@ TEST_F(ScanTest, FullDisk_FailsTheScanAndKeepsPeers) {
   database->handle().exec("PRAGMA max_page_count = 1000000000");
   scan();
   expect_exact();
+}
+
+TEST(ScanLockTest, ConcurrentScan_IsRefused) {
+  const support::TempDirectory data;
+  {
+    const auto first = lock_scan(data.path());
+    ASSERT_TRUE(first) << first.error().message;
+    const auto second = lock_scan(data.path());
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, Errc::scan_running);
+    EXPECT_NE(second.error().message.find("scan.lock"), std::string::npos);
+  }
+  EXPECT_TRUE(lock_scan(data.path())) << "the end of a scan frees the lock";
+  EXPECT_EQ(lock_scan("/nonexistent/spoor").error().code, std::errc::no_such_file_or_directory);
 }
 
 }  // namespace

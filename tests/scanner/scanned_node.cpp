@@ -2,7 +2,9 @@
 
 #include <SQLiteCpp/Column.h>
 #include <SQLiteCpp/Database.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -119,6 +121,27 @@ std::map<std::string, Owners> measure_owners(const std::filesystem::path& drive,
   return found;
 }
 
+DeepTree::DeepTree(const std::filesystem::path& top) : at_(::open(top.c_str(), O_RDONLY | O_DIRECTORY)) {}
+
+void DeepTree::descend(const std::vector<std::string>& names) {
+  for (const std::string& name : names) EXPECT_EQ(::mkdirat(at_.descriptor, name.c_str(), 0755), 0);
+  at_ = DirectoryHandle(::openat(at_.descriptor, names.back().c_str(), O_RDONLY | O_DIRECTORY));
+  levels_.push_back(names);
+}
+
+void DeepTree::make_file(const std::string& name) const {
+  EXPECT_EQ(::mknodat(at_.descriptor, name.c_str(), S_IFREG | 0644, 0), 0);
+}
+
+void DeepTree::remove() {
+  static_cast<void>(::unlinkat(at_.descriptor, "file", 0));
+  for (; !levels_.empty(); levels_.pop_back()) {
+    at_ = DirectoryHandle(::openat(at_.descriptor, "..", O_RDONLY | O_DIRECTORY));
+    for (const std::string& name : levels_.back())
+      EXPECT_EQ(::unlinkat(at_.descriptor, name.c_str(), AT_REMOVEDIR), 0);
+  }
+}
+
 ScannedNode::ScannedNode(std::vector<std::string> drive_names,
                          const tracker::Tracker::Options& tracker_options) {
   for (const std::string& name : drive_names) {
@@ -214,6 +237,16 @@ ScanReport ScannedNode::scan() {
   auto report = try_scan();
   EXPECT_TRUE(report) << report.error().message;
   return report ? *report : ScanReport();
+}
+
+base::Result<ScanReport> ScannedNode::scan_killed_after(std::uint64_t reads) {
+  reader.before_read = [this, left = reads](std::string_view) mutable {
+    if (left-- == 0) stop.request_stop();
+  };
+  auto report = try_scan();
+  reader.before_read = nullptr;
+  stop = {};
+  return report;
 }
 
 bool ScannedNode::stop_at(const std::string& path) {

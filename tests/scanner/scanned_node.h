@@ -65,6 +65,22 @@ inline constexpr const char* peers_to_cursors =
     "ROWID; "
     "INSERT INTO cursors SELECT name, instance, cycle FROM peers; DROP TABLE peers";
 
+// Makes a chain of directories, as deep as no path can name, and removes it, as no path can.
+class DeepTree {
+ public:
+  explicit DeepTree(const std::filesystem::path& top);
+
+  // Makes directories of these names, and goes to the last of them.
+  void descend(const std::vector<std::string>& names);
+  void make_file(const std::string& name) const;
+  // All that descend() made, and a "file" at the end, from the bottom up.
+  void remove();
+
+ private:
+  DirectoryHandle at_;
+  std::vector<std::vector<std::string>> levels_;
+};
+
 class ScannedNode : public ::testing::Test {
  public:
   explicit ScannedNode(std::vector<std::string> drive_names = {"drive"},
@@ -100,6 +116,9 @@ class ScannedNode : public ::testing::Test {
 
   // Scans until this directory is about to be read; returns whether the scan was stopped.
   bool stop_at(const std::string& path);
+
+  // Scans until so many directories were read, and the next one is about to be. The scan may end before.
+  base::Result<ScanReport> scan_killed_after(std::uint64_t reads);
 
   // Like scan(), with read_paths of this scan alone.
   ScanReport scan_counting_reads();

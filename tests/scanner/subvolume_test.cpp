@@ -130,12 +130,12 @@ TEST_F(SubvolumeTest, DirectoryInSnapshot_HasAnIdentityOfItsOwn) {
   ASSERT_TRUE(top);
   std::set<std::uint64_t> inodes;
   for (const std::string vol : {"p/vol", "p/old"}) {
-    const auto parent = posix.open_below(*top, vol);
+    const auto parent = posix.open(*top, vol, vol);
     ASSERT_TRUE(parent);
     const auto opened = posix.open(*parent, "x", vol + "/x");
     ASSERT_TRUE(opened);
     EXPECT_EQ(opened->mount, top->mount);
-    EXPECT_EQ(posix.open_below(*top, vol + "/x")->inode, opened->inode);
+    EXPECT_EQ(posix.open(*top, vol + "/x", vol + "/x")->inode, opened->inode);
     EXPECT_EQ(posix.look_at(*top, vol + "/x", vol + "/x")->inode, opened->inode);
     EXPECT_EQ(posix.look_at(*parent, "x", vol + "/x")->inode, opened->inode);
     const auto listed = posix.read(*parent, vol, options.rules, {}, {});
