@@ -1,5 +1,9 @@
 // A disk under node.data_dir that is full, read-only, broken or silent while writers mark: what can't be
 // kept is not acknowledged, what was acknowledged is kept, and all goes on by itself once the disk is well.
+#include <fmt/format.h>
+
+#include <future>
+
 #include "tests/faults/data_dir_fixture.h"
 #include "tests/support/process.h"
 
@@ -12,21 +16,16 @@ TEST_F(DataDirTest, FullTmpfs_StopsAcknowledgementsUntilThereIsSpace) {
   expect_an_outage_loses_nothing();
 }
 
-TEST_F(DataDirTest, KillOnFullTmpfs_LosesNoMark) {
-  data().mount_tmpfs("4m");
-  fills_up();
-  expect_a_kill_in_an_outage_loses_nothing();
-}
-
 // A mark that adds nothing to one that was refused is refused as well: neither is on the disk.
 TEST_F(DataDirTest, FullDisk_RepeatOfARefusedMark_IsRefused) {
   data().mount_tmpfs("1m");
   start();
   const Filler filler(data_dir() / "filler");
-  const std::string body = R"({"paths":["bucket/refused"]})";
   mark_alone_until_refused();
-  EXPECT_EQ(request("POST", "/v1/marks", body).status, 503U);
-  EXPECT_EQ(request("POST", "/v1/marks", body).status, 503U);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto refused = request("POST", "/v1/marks", R"({"paths":["bucket/refused"]})");
+    EXPECT_EQ(refused.status, 503U);
+  }
   EXPECT_EQ(get("/v1/dirty?path=bucket/refused")["dirty"], true) << "it may be true, so it counts at once";
 }
 
@@ -82,7 +81,7 @@ TEST_F(DataImageTest, DiskHangs_StopsAcknowledgementsUntilItResponds) {
   expect_an_outage_loses_nothing();
 }
 
-// A scan fails, and nothing else: it leaves its space to the marks.
+// A scan fails, and nothing else: it leaves its space to the marks that are made all the while.
 TEST_F(DataDirTest, ScanThatDoesNotFit_LeavesTheJournalItsSpace) {
   data().mount_tmpfs("2m");
   start();
@@ -90,36 +89,42 @@ TEST_F(DataDirTest, ScanThatDoesNotFit_LeavesTheJournalItsSpace) {
     for (int child = 0; child < 100; ++child)
       fs::create_directories(drive() / std::to_string(parent) / std::to_string(child));
   }
-  const auto scan = [&] {
-    return support::run_command({SPOOR, "--config", (directory_ / "spoor.json").native(), "scan"});
+  const auto mark_many = [&](int attempt) {
+    int marked = 0;
+    while (marked < 200 && mark(fmt::format("bucket/{}/{}", attempt, marked))) ++marked;
+    return marked;
   };
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const auto failed = scan();
+    auto marked = std::async(std::launch::async, mark_many, attempt);
+    const auto failed = spoor({"scan"});
+    EXPECT_EQ(marked.get(), 200);
     EXPECT_EQ(failed.code, 1);
     EXPECT_NE(failed.err.find("too little space left in " + data_dir().native()), std::string::npos)
         << failed.err;
     EXPECT_EQ(fs::file_size(data_dir() / "scan.db-wal"), 0U);
-    EXPECT_EQ(request("POST", "/v1/marks", R"({"paths":["a"]})").status, 200U);
+    EXPECT_TRUE(mark("bucket/after"));
   }
-  EXPECT_EQ(stop(), 0) << daemon_->log();
-  start();
   expect_healthy();
+  const std::string before = instance();
+  kill_hard();
+  start();
+  EXPECT_EQ(instance(), before) << daemon_->log();
+  for (const char* path : {"bucket/0/0", "bucket/1/199", "bucket/after"})
+    EXPECT_EQ(get(std::string("/v1/dirty?path=") + path)["dirty"], true) << path;
   support::run_command({"mount", "-o", "remount,size=64m", data_dir().native()});
-  EXPECT_EQ(scan().code, 0);
+  EXPECT_EQ(spoor({"scan"}).code, 0);
+  EXPECT_EQ(spoor_json({"usage"})["dirs"], 10'100);
 }
 
 // SQLite calls it an I/O error where it can't make the index of its log.
 TEST_F(DataDirTest, FullDisk_ScanDatabaseErrorNamesTheSpace) {
   data().mount_tmpfs("4m");
   start();
-  const auto spoor = [&](const char* command) {
-    return support::run_command({SPOOR, "--config", (directory_ / "spoor.json").native(), command});
-  };
-  ASSERT_EQ(spoor("scan").code, 0);
+  ASSERT_EQ(spoor({"scan"}).code, 0);
   fs::remove(data_dir() / "scan.db-shm");
   const Filler filler(data_dir() / "filler");
   for (const char* command : {"usage", "scans"}) {
-    const auto failed = spoor(command);
+    const auto failed = spoor({command});
     EXPECT_EQ(failed.code, 1);
     EXPECT_NE(failed.err.find("too little space left in " + data_dir().native() + ": free some"),
               std::string::npos)

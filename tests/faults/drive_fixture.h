@@ -22,10 +22,6 @@ class DriveTest : public FaultTest {
  protected:
   bool save() { return request("POST", "/v1/snapshot").status == 200; }
 
-  bool mark(const std::string& path) {
-    return request("POST", "/v1/marks", nlohmann::json{{"paths", {path}}}.dump()).status == 200;
-  }
-
   unsigned accept(const fs::path& drive) {
     return request("POST", "/v1/drives/accept?path=" + drive.native()).status;
   }

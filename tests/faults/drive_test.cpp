@@ -5,29 +5,6 @@
 namespace spoor::faults {
 namespace {
 
-TEST_F(DriveTest, RemovedDrive_IsNotCreatedAgain) {
-  add_drive();
-  start();
-  fs::remove_all(drive(1));
-  EXPECT_TRUE(mark("bucket/a"));
-  EXPECT_TRUE(save()) << "the other drive is fine";
-  expect_refused(1, "carries no identity");
-  EXPECT_EQ(request("GET", "/readyz").status, 200U);
-  EXPECT_FALSE(fs::exists(drive(1)));
-}
-
-TEST_F(DriveTest, DriveComesBack_GetsSnapshotsAgain) {
-  add_drive();
-  start();
-  fs::rename(drive(1), aside());
-  EXPECT_TRUE(mark("bucket/a"));
-  EXPECT_TRUE(save());
-  EXPECT_EQ(drive_state(1)["ok"], false);
-  fs::rename(aside(), drive(1));
-  EXPECT_TRUE(save());
-  expect_saved(1);
-}
-
 // What a drive is known by is its identity, not what else is on it.
 TEST_F(DriveTest, EmptiedDriveWithItsIdentity_GetsSnapshots) {
   add_drive();
@@ -38,33 +15,6 @@ TEST_F(DriveTest, EmptiedDriveWithItsIdentity_GetsSnapshots) {
   std::ofstream(identity_on(drive(1))) << identity;
   EXPECT_TRUE(save());
   expect_saved(1);
-}
-
-TEST_F(DriveTest, EmptyDirectoryInPlaceOfADrive_IsNotWrittenTo) {
-  add_drive();
-  start();
-  fs::rename(drive(1), aside());
-  fs::create_directory(drive(1));
-  EXPECT_TRUE(mark("bucket/a"));
-  EXPECT_TRUE(save());
-  expect_refused(1, "carries no identity");
-  EXPECT_TRUE(fs::is_empty(drive(1)));
-
-  kill_hard();
-  start();
-  expect_refused(1, "carries no identity");
-  EXPECT_TRUE(fs::is_empty(drive(1))) << "a restart forgets no drive";
-}
-
-TEST_F(DriveTest, AnotherDriveInPlaceOfADrive_IsNotWrittenTo) {
-  add_drive();
-  start();
-  fs::rename(drive(1), aside());
-  fs::create_directories(drive(1) / ".spoor");
-  std::ofstream(identity_on(drive(1))) << R"({"id":"00112233445566778899aabbccddeeff"})";
-  EXPECT_TRUE(save());
-  expect_refused(1, "carries another drive's identity");
-  EXPECT_FALSE(fs::exists(snapshot_on(drive(1))));
 }
 
 TEST_F(DriveTest, AcceptedDirectory_ReplacesTheDrive) {
@@ -89,46 +39,35 @@ TEST_F(DriveTest, AcceptedDirectory_ReplacesTheDrive) {
   expect_refused(1, "carries another drive's identity");
 }
 
-TEST_F(DriveTest, AcceptDrive_NotConfigured_ReturnsNotFound) {
-  start();
-  fs::create_directory(directory_ / "elsewhere");
-  EXPECT_EQ(accept(directory_ / "elsewhere"), 404U);
-  EXPECT_TRUE(fs::is_empty(directory_ / "elsewhere"));
-}
-
-// The journal goes on without any drive; it is only freed when there is one again.
+// The journal goes on without any drive; it is only freed when there is one again. That comes back while the
+// daemon runs, or after it was killed.
 TEST_F(DriveTest, OnlyDriveMissing_MarksAreKeptByTheJournal) {
   SPOOR_RANDOM(random);
   Load load(random);
   start();
-  load.start(port());
-  ASSERT_TRUE(load.wait_for_acknowledged(50));
-  fs::rename(drive(), aside());
-  EXPECT_FALSE(save());
-  EXPECT_EQ(request("GET", "/readyz").status, 503U);
-  ASSERT_TRUE(load.wait_for_acknowledged(50));
-  fs::rename(aside(), drive());
-  wait_until_ready();
-  EXPECT_EQ(load.refused(), 0U);
-  expect_kill_loses_nothing(load);
-}
-
-TEST_F(DriveTest, OnlyDriveMissing_KillLosesNoMarkOnceItIsBack) {
-  SPOOR_RANDOM(random);
-  Load load(random);
-  start();
   const std::string before = instance();
-  load.start(port());
-  ASSERT_TRUE(load.wait_for_acknowledged(50));
-  fs::rename(drive(), aside());
-  EXPECT_FALSE(save());
-  ASSERT_TRUE(load.wait_for_acknowledged(50));
-  kill_hard();
-  load.stop();
-  fs::rename(aside(), drive());
-  start();
-  EXPECT_EQ(instance(), before) << daemon_->log();
-  expect_kept(load);
+  for (const bool is_killed : {false, true}) {
+    load.start(port());
+    ASSERT_TRUE(load.wait_for_acknowledged(50));
+    fs::rename(drive(), aside());
+    EXPECT_FALSE(save());
+    EXPECT_EQ(request("GET", "/readyz").status, 503U);
+    ASSERT_TRUE(load.wait_for_acknowledged(50));
+    if (is_killed) {
+      kill_hard();
+      load.stop();
+    }
+    fs::rename(aside(), drive());
+    if (is_killed) {
+      start();
+      EXPECT_EQ(instance(), before) << daemon_->log();
+      expect_kept(load);
+    } else {
+      wait_until_ready();
+      expect_kill_loses_nothing(load);
+    }
+  }
+  EXPECT_EQ(load.refused(), 0U);
 }
 
 // What the snapshot held is not known then, so everything counts as changed.

@@ -1,6 +1,7 @@
 #include "tests/faults/fault_fixture.h"
 
 #include <thread>
+#include <utility>
 
 namespace spoor::faults {
 
@@ -24,6 +25,22 @@ void FaultTest::add_drive() {
 void FaultTest::kill_hard() {
   daemon_->signal(SIGKILL);
   EXPECT_EQ(daemon_->wait(), 128 + SIGKILL) << daemon_->log();
+}
+
+support::CommandResult FaultTest::spoor(std::vector<std::string> arguments) const {
+  arguments.insert(arguments.begin(), {SPOOR, "--config", (directory_ / "spoor.json").native()});
+  return support::run_command(arguments);
+}
+
+nlohmann::json FaultTest::spoor_json(std::vector<std::string> arguments) const {
+  arguments.emplace_back("--json");
+  const auto result = spoor(std::move(arguments));
+  EXPECT_EQ(result.code, 0) << result.err;
+  return nlohmann::json::parse(result.out, nullptr, false);
+}
+
+bool FaultTest::mark(const std::string& path) {
+  return request("POST", "/v1/marks", nlohmann::json{{"paths", {path}}}.dump()).status == 200;
 }
 
 void FaultTest::wait_until(const std::function<bool()>& holds) {

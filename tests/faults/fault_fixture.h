@@ -7,9 +7,11 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/daemon/spoord_fixture.h"
 #include "tests/faults/load.h"
+#include "tests/support/process.h"
 #include "tests/support/random.h"
 
 namespace spoor::faults {
@@ -27,6 +29,12 @@ class FaultTest : public daemon::SpoordTest {
   void add_drive();  // another one, which is there; before start()
 
   void kill_hard();
+
+  // `spoor` with the configuration of the daemon; the JSON of what has to succeed.
+  support::CommandResult spoor(std::vector<std::string> arguments) const;
+  nlohmann::json spoor_json(std::vector<std::string> arguments) const;
+
+  bool mark(const std::string& path);
 
   // What it is after a start, or a kill -9 and a start: the same memory, going on.
   std::string instance() { return get("/v1/status")["instance"]; }

@@ -13,22 +13,14 @@ std::size_t kill_rounds() {
   return given == nullptr ? 12 : std::strtoull(given, nullptr, 10);
 }
 
-class KillTest : public FaultTest {
- protected:
-  nlohmann::json scan() {
-    const auto result =
-        support::run_command({SPOOR, "--config", (directory_ / "spoor.json").native(), "scan", "--json"});
-    EXPECT_EQ(result.code, 0) << result.err;
-    return nlohmann::json::parse(result.out, nullptr, false);
-  }
-};
+class KillTest : public FaultTest {};
 
 TEST_F(KillTest, AcknowledgedMarks_AfterKills_AreKept) {
   SPOOR_RANDOM(random);
   Load load(random);
   start();
   const std::string born = instance();
-  EXPECT_EQ(scan()["mode"], "full") << "nothing was ever walked";
+  EXPECT_EQ(spoor_json({"scan"})["mode"], "full") << "nothing was ever walked";
 
   const std::size_t rounds = kill_rounds();
   for (std::size_t round = 0; round < rounds && !HasFailure(); ++round) {
@@ -44,21 +36,27 @@ TEST_F(KillTest, AcknowledgedMarks_AfterKills_AreKept) {
 
   expect_kept(load);  // nor was anything lost rounds later
   EXPECT_EQ(load.refused(), 0U);
-  const auto last = scan();
+  const auto last = spoor_json({"scan"});
   EXPECT_EQ(last["mode"], "incremental") << last;
   std::cout << "[ FIGURES  ] " << rounds << " kills, " << load.acknowledged().size()
             << " acknowledged marks, cycle " << load.newest_cycle() << std::endl;
 }
 
-TEST_F(KillTest, AcknowledgedMarks_AfterStops_AreKept) {
+// By SIGTERM, and by SIGKILL while it is frozen.
+TEST_F(KillTest, AcknowledgedMarks_AfterStopsOrWhileFrozen_AreKept) {
   SPOOR_RANDOM(random);
   Load load(random);
   start();
   const std::string born = instance();
-  for (int round = 0; round < 5 && !HasFailure(); ++round) {
+  for (int round = 0; round < 8 && !HasFailure(); ++round) {
     load.start(port());
     ASSERT_TRUE(load.wait_for_acknowledged(random.between(1, 400))) << daemon_->log();
-    EXPECT_EQ(stop(), 0) << daemon_->log();
+    if (round % 2 == 0) {
+      EXPECT_EQ(stop(), 0) << daemon_->log();
+    } else {
+      daemon_->freeze();
+      kill_hard();
+    }
     load.stop();
     start();
     EXPECT_EQ(instance(), born) << daemon_->log();
@@ -83,23 +81,6 @@ TEST_F(KillTest, FrozenDaemon_Resumed_LosesNoMark) {
   EXPECT_EQ(instance(), born);
   expect_kept(load);
   EXPECT_EQ(load.refused(), 0U);
-}
-
-TEST_F(KillTest, FrozenDaemon_Killed_LosesNoMark) {
-  SPOOR_RANDOM(random);
-  Load load(random);
-  start();
-  for (int round = 0; round < 4 && !HasFailure(); ++round) {
-    const std::string before = instance();
-    load.start(port());
-    ASSERT_TRUE(load.wait_for_acknowledged(random.between(1, 200))) << daemon_->log();
-    daemon_->freeze();
-    kill_hard();
-    load.stop();
-    start();
-    EXPECT_EQ(instance(), before) << daemon_->log();
-    expect_kept(load);
-  }
 }
 
 }  // namespace

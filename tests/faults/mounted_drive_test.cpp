@@ -114,15 +114,11 @@ TEST_F(ImageDriveTest, FullDrive_KeepsItsSnapshotUntilThereIsSpace) {
 // As the clone of a failing disk, or a snapshot that was restored: the same identity, and no mark.
 class RolledBackDriveTest : public ImageDriveTest {
  protected:
-  support::CommandResult scan() {
-    return support::run_command({SPOOR, "--config", (directory_ / "spoor.json").native(), "scan"});
-  }
-
   void change_and_scan(const std::string& path) {
     fs::create_directories((drive(1) / path).parent_path());
     std::ofstream(drive(1) / path) << path;
     ASSERT_TRUE(mark(path));
-    ASSERT_EQ(scan().code, 0);
+    ASSERT_EQ(spoor({"scan"}).code, 0);
   }
 
   void copy_disk(const char* from, const char* to) {
@@ -132,35 +128,27 @@ class RolledBackDriveTest : public ImageDriveTest {
   }
 
   void expect_walked() {
-    const auto result = scan();
+    const auto result = spoor({"scan"});
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(result.out, testing::HasSubstr("was rolled back, or is an older copy"));
-    const auto usage =
-        support::run_command({SPOOR, "--config", (directory_ / "spoor.json").native(), "usage", "--json"});
-    EXPECT_EQ(nlohmann::json::parse(usage.out)["files"],
-              support::walk_independently({drive(0), drive(1)}).files);
-    EXPECT_THAT(scan().out, testing::Not(testing::HasSubstr("rolled back"))) << "once";
+    EXPECT_EQ(spoor_json({"usage"})["files"], support::walk_independently({drive(0), drive(1)}).files);
+    EXPECT_THAT(spoor({"scan"}).out, testing::Not(testing::HasSubstr("rolled back"))) << "once";
   }
 };
 
-TEST_F(RolledBackDriveTest, WhileTheDaemonRuns_IsWalked) {
+TEST_F(RolledBackDriveTest, WhileTheDaemonRunsOrIsStopped_IsWalked) {
   start();
-  change_and_scan("a/b/1");
-  copy_disk("image", "old");
-  change_and_scan("a/b/2");
-  copy_disk("old", "image");
-  expect_walked();
-}
-
-TEST_F(RolledBackDriveTest, WhileTheDaemonIsStopped_IsWalked) {
-  start();
-  change_and_scan("a/b/1");
-  copy_disk("image", "old");
-  change_and_scan("a/b/2");
-  EXPECT_EQ(stop(), 0);
-  copy_disk("old", "image");
-  start();
-  expect_walked();
+  for (const bool is_stopped : {false, true}) {
+    change_and_scan(is_stopped ? "a/c/1" : "a/b/1");
+    copy_disk("image", "old");
+    change_and_scan(is_stopped ? "a/c/2" : "a/b/2");
+    if (is_stopped) {
+      EXPECT_EQ(stop(), 0);
+    }
+    copy_disk("old", "image");
+    if (is_stopped) start();
+    expect_walked();
+  }
 }
 
 // Not even SIGKILL ends the thread that writes to it.

@@ -22,13 +22,6 @@ class SmallInodesTest : public DriveTest {
     config_["drives"] = {disk_->path().native()};
   }
 
-  nlohmann::json spoor(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {SPOOR, "--config", (directory_ / "spoor.json").native()});
-    const auto result = support::run_command(arguments);
-    EXPECT_EQ(result.code, 0) << result.err;
-    return nlohmann::json::parse(result.out, nullptr, false);
-  }
-
   // A tree of the same shape as any other that this made.
   void make_tree(const std::string& name, std::size_t bytes) const {
     fs::create_directories(on_disk(name) / "deep");
@@ -54,8 +47,8 @@ class SmallInodesTest : public DriveTest {
 TEST_F(SmallInodesTest, TreeWithReusedInodeNumbers_IsWalked) {
   make_tree("x", 100);
   start();
-  spoor({"scan", "--json"});
-  ASSERT_EQ(spoor({"usage", "--json"})["bytes"], 100);
+  spoor_json({"scan"});
+  ASSERT_EQ(spoor_json({"usage"})["bytes"], 100);
   const ino_t top = inode(on_disk("x"));
   const ino_t deep = inode(on_disk("x/deep"));
   fs::remove_all(on_disk("x"));
@@ -64,9 +57,9 @@ TEST_F(SmallInodesTest, TreeWithReusedInodeNumbers_IsWalked) {
   ASSERT_EQ(inode(on_disk("x")), top) << "the test needs numbers that are given again";
   ASSERT_EQ(inode(on_disk("x/deep")), deep);
   ASSERT_TRUE(mark("bucket/x"));
-  const auto scan = spoor({"scan", "--json"});
+  const auto scan = spoor_json({"scan"});
   EXPECT_EQ(scan["mode"], "incremental");
-  EXPECT_EQ(spoor({"usage", "--json"})["bytes"], 5);
+  EXPECT_EQ(spoor_json({"usage"})["bytes"], 5);
 }
 
 // Its top has neither a time of creation nor a generation, and the copy has the same identity.
@@ -77,12 +70,12 @@ TEST_F(SmallInodesTest, DriveReplacedByACopyOfItself_IsWalkedWhole) {
   start();
   make_tree("x", 100);
   ASSERT_TRUE(mark("bucket/x/deep"));
-  spoor({"scan", "--json"});
+  spoor_json({"scan"});
   copy_tree(disk_->path(), copy);
   make_tree("x/late", 7);
   ASSERT_TRUE(mark("bucket/x/late/deep"));
-  spoor({"scan", "--json"});
-  ASSERT_EQ(spoor({"usage", "--json"})["bytes"], 107);
+  spoor_json({"scan"});
+  ASSERT_EQ(spoor_json({"usage"})["bytes"], 107);
   stop();
   disk_->unmount();
   make_image(directory_ / "another", std::size_t{16} << 20U, {"-I", "128"});
@@ -92,8 +85,8 @@ TEST_F(SmallInodesTest, DriveReplacedByACopyOfItself_IsWalkedWhole) {
   for (int i = 0; i < 8; ++i) std::ofstream(disk_->path() / ".spoor" / std::to_string(i));
   copy_tree(copy, disk_->path());
   start();
-  spoor({"scan", "--json"});
-  EXPECT_EQ(spoor({"usage", "--json"})["bytes"], 100);
+  spoor_json({"scan"});
+  EXPECT_EQ(spoor_json({"usage"})["bytes"], 100);
 }
 
 }  // namespace

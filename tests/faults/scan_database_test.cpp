@@ -4,7 +4,6 @@
 #include <fstream>
 
 #include "tests/faults/fault_fixture.h"
-#include "tests/support/process.h"
 
 namespace spoor::faults {
 namespace {
@@ -19,17 +18,6 @@ class ScanDatabaseTest : public FaultTest {
       fs::create_directories(path);
       std::ofstream(path / "file") << std::string(100, 'x');
     }
-  }
-
-  auto spoor(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {SPOOR, "--config", (directory_ / "spoor.json").native()});
-    return support::run_command(arguments);
-  }
-
-  nlohmann::json spoor_json(const std::vector<std::string>& arguments) {
-    const auto result = spoor(arguments);
-    EXPECT_EQ(result.code, 0) << result.err;
-    return nlohmann::json::parse(result.out, nullptr, false);
   }
 
   fs::path data(const char* name) const {
@@ -49,8 +37,8 @@ class ScanDatabaseTest : public FaultTest {
 
 TEST_F(ScanDatabaseTest, DamagedDatabase_IsReportedAndNextScanRebuildsIt) {
   start();
-  spoor_json({"scan", "--json"});
-  ASSERT_EQ(spoor_json({"usage", "--json"})["files"], 300);
+  spoor_json({"scan"});
+  ASSERT_EQ(spoor_json({"usage"})["files"], 300);
   damage();
 
   const auto usage = spoor({"usage", "tree"});
@@ -60,36 +48,27 @@ TEST_F(ScanDatabaseTest, DamagedDatabase_IsReportedAndNextScanRebuildsIt) {
   EXPECT_THAT(usage.err, HasSubstr("the next 'spoor scan' rebuilds it"));
   EXPECT_EQ(request("GET", "/v1/usage?path=tree").status, 500U);
 
-  const auto scan = spoor_json({"scan", "--json"});
+  const auto scan = spoor_json({"scan"});
   EXPECT_EQ(scan["mode"], "full");
   EXPECT_THAT(scan["reason"].get<std::string>(), HasSubstr("scan.db is damaged"));
   EXPECT_THAT(scan["reason"].get<std::string>(),
               HasSubstr("it was set aside as " + data("scan.db.corrupt").native()));
   EXPECT_TRUE(fs::exists(data("scan.db.corrupt")));
-  EXPECT_EQ(spoor_json({"usage", "--json"})["files"], 300);
+  EXPECT_EQ(spoor_json({"usage"})["files"], 300);
   EXPECT_EQ(request("GET", "/v1/usage?path=tree").status, 200U);
-  EXPECT_EQ(spoor_json({"scan", "--json"})["mode"], "incremental");
+  EXPECT_EQ(spoor_json({"scan"})["mode"], "incremental");
 }
 
 // Nobody asked before the scan, which meets the damage half-way.
 TEST_F(ScanDatabaseTest, DamagedDatabase_FoundDuringAScan_ContinuesAsFullScan) {
   start();
-  spoor_json({"scan", "--json"});
+  spoor_json({"scan"});
   damage();
   ASSERT_EQ(spoor({"mark", "--kind", "tree", "tree"}).code, 0);
   const auto scan = spoor({"scan"});
   EXPECT_EQ(scan.code, 0) << scan.err;
   EXPECT_THAT(scan.out, HasSubstr("scan.db is damaged"));
-  EXPECT_EQ(spoor_json({"usage", "--json"})["files"], 300);
-}
-
-TEST_F(ScanDatabaseTest, RebuildOption_MakesAFullScan) {
-  start();
-  spoor_json({"scan", "--json"});
-  const auto scan = spoor_json({"scan", "--rebuild", "--json"});
-  EXPECT_EQ(scan["scan"], 1);
-  EXPECT_EQ(scan["mode"], "full");
-  EXPECT_THAT(scan["reason"].get<std::string>(), HasSubstr("was asked for"));
+  EXPECT_EQ(spoor_json({"usage"})["files"], 300);
   EXPECT_EQ(spoor({"scan", "--rebuild", "--dry-run"}).code, 2);
 }
 

@@ -17,6 +17,14 @@
 
 namespace spoor::hosts {
 
+// Exit codes of `spoor`.
+inline constexpr int exit_done = 0;
+inline constexpr int exit_failed = 1;
+inline constexpr int exit_in_part = 3;
+
+// Of a peer that is reachable, and slow: the test does not judge response times.
+inline constexpr const char* too_slow = "no answer in time";
+
 enum class Loss { data_dir, data_dir_and_snapshots, data_dir_and_all_on_drives };
 
 // The daemon is used on one thread; the drives are used by the thread that holds still().

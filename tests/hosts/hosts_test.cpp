@@ -1,7 +1,6 @@
 // Hosts with their own networks, drives and daemons, written to and scanned while links go down, routes are
 // cut, daemons are killed and disks are lost. No acknowledged change may be missed, and only a loss may cause
-// a full walk. The totals of the cluster are the sum of those that the nodes have which a host reaches, and
-// it reports the others.
+// a full walk.
 //
 // Runs for SPOOR_HOSTS_SECONDS (40). The seed decides the faults, not their timing.
 #include <gtest/gtest.h>
@@ -17,7 +16,6 @@
 #include <thread>
 #include <vector>
 
-#include "tests/hosts/cluster_sums.h"
 #include "tests/hosts/faults.h"
 #include "tests/hosts/scans.h"
 #include "tests/hosts/writers.h"
@@ -61,7 +59,6 @@ class Trial {
       for (const auto& host : hosts_) scans_.scan(*host);
       break_and_mend();
       scan_to_completeness();
-      if (!ledger_.is_violated()) sums_.check_all();
     } catch (const std::exception& error) {
       ledger_.violated(error.what());
     }
@@ -89,7 +86,6 @@ class Trial {
       threads.emplace_back([this, random = random_.fork()] { writers_.work(random); });
       threads.emplace_back([this, random = random_.fork()] { scans_.work(random); });
     }
-    threads.emplace_back([this, random = random_.fork()] { sums_.work(random); });
     try {
       faults_.work(until);
       faults_.mend_all();  // first, so that pending marks can be acknowledged
@@ -98,7 +94,6 @@ class Trial {
     }
     writers_.stop();
     scans_.stop();
-    sums_.stop();
   }
 
   void scan_to_completeness() {
@@ -121,7 +116,6 @@ class Trial {
   Hosts hosts_ = make_hosts(network_, directory_.path(), random_);
   Writers writers_{hosts_, knowledge_, ledger_};
   Scans scans_{hosts_, knowledge_, reachability_, ledger_};
-  ClusterSums sums_{hosts_, reachability_, ledger_};
   Faults faults_{network_, hosts_, knowledge_, reachability_, ledger_, random_};
 };
 

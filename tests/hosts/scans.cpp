@@ -12,13 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int exit_done = 0;
-constexpr int exit_failed = 1;
-constexpr int exit_in_part = 3;
-
-// A reachable peer may still be slow; the test does not judge response times.
-constexpr const char* too_slow = "no answer in time";
-
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }

@@ -145,6 +145,24 @@ TEST_F(CommittedWalkTest, NewDirectoryHalfWalked_IsWalkedByTheNextScan) {
   expect_exact_after_any_stop(prepare, [] {});
 }
 
+// It has the inode number of the one that was there, and no time of creation: nothing proves that it is
+// another.
+TEST_F(CommittedWalkTest, DirectoryThatMayBeAnotherHalfWalked_IsWalkedByTheNextScan) {
+  reader.reuses_inodes = reader.without_birth = true;
+  const auto prepare = [&] {
+    const auto ctime_ns = [&] { return reader.open_drive(on_drive("a"))->ctime_ns; };
+    const std::int64_t before = ctime_ns();
+    remove("a");
+    for (const char* path : {"a/f", "a/b/f", "a/b/c/f", "a/b/d/f", "a/e/f"}) make_file(path, 50);
+    while (ctime_ns() == before) {
+      rename("a", "aside");
+      rename("aside", "a");
+    }
+    mark("a");
+  };
+  expect_exact_after_any_stop(prepare, [] {});
+}
+
 TEST_F(CommittedWalkTest, UnreadDirectoryHalfWalked_IsWalkedByTheNextScan) {
   const auto prepare = [&] {
     reader.list_errors["a"] = EIO;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -139,6 +140,14 @@ TEST_F(StampedDriveTest, DriveThatTakesNoStamp_KeepsTheLast) {
   takes_stamps_ = false;
   EXPECT_TRUE(scan().drive_gaps.empty());
   EXPECT_TRUE(scan().drive_gaps.empty());
+}
+
+TEST_F(StampedDriveTest, DriveThatFails_KeepsTheLast) {
+  scan();
+  const std::string last = stamps(1);
+  reader.drive_errors[drive(1)] = EIO;
+  expect_failed(scan(), 1);
+  EXPECT_EQ(stamps(1), last);
 }
 
 // It says nothing of what is on another disk.
