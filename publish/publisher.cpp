@@ -4,7 +4,7 @@
 
 #include "scanner/errors.h"
 #include "scanner/store/usage_database.h"
-#include "scanner/store/usage_query.h"
+#include "scanner/usage/usage_query.h"
 #include "tracker/cycles/ids.h"
 
 namespace spoor::publish {

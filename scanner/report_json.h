@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "scanner/feed/change_feed.h"
-#include "scanner/store/history_query.h"
+#include "scanner/usage/history_query.h"
 #include "scanner/store/scan_record.h"
-#include "scanner/store/usage_query.h"
+#include "scanner/usage/usage_query.h"
 
 namespace spoor::scanner {
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "cli/program/options.h"
 #include "config/config.h"
-#include "scanner/history/usage_limits.h"
+#include "scanner/usage/usage_limits.h"
 #include "scanner/store/usage_database.h"
 
 namespace spoor::cli {

@@ -23,7 +23,7 @@
 #include "scanner/report_json.h"
 #include "scanner/scan.h"
 #include "scanner/store/usage_database.h"
-#include "scanner/store/usage_query.h"
+#include "scanner/usage/usage_query.h"
 #include "tracker/filter/level_schedule.h"
 
 namespace spoor::cli {

@@ -26,9 +26,9 @@
 #include "config/derived.h"
 #include "config/units.h"
 #include "scanner/report_json.h"
-#include "scanner/store/history_query.h"
+#include "scanner/usage/history_query.h"
 #include "scanner/store/usage_database.h"
-#include "scanner/store/usage_query.h"
+#include "scanner/usage/usage_query.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::cli {

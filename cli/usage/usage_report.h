@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "scanner/history/usage_limits.h"
-#include "scanner/store/usage_query.h"
+#include "scanner/usage/usage_limits.h"
+#include "scanner/usage/usage_query.h"
 
 namespace spoor::cli {
 

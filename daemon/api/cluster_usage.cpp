@@ -16,7 +16,7 @@
 #include "daemon/status/status_json.h"
 #include "peer/http/certificate_names.h"
 #include "scanner/report_json.h"
-#include "scanner/store/usage_sum.h"
+#include "scanner/usage/usage_sum.h"
 #include "tracker/cycles/ids.h"
 
 namespace spoor::daemon {

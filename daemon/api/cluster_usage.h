@@ -18,7 +18,7 @@
 #include "daemon/http/http_message.h"
 #include "peer/http/credentials.h"
 #include "peer/http/http_transport.h"
-#include "scanner/store/usage_query.h"
+#include "scanner/usage/usage_query.h"
 
 namespace spoor::daemon {
 

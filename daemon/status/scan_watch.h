@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "scanner/feed/publish_record.h"
-#include "scanner/history/usage_limits.h"
+#include "scanner/usage/usage_limits.h"
 #include "scanner/store/scan_record.h"
 
 namespace spoor::daemon {

@@ -17,6 +17,7 @@
 #include "daemon/membership/peer_watch.h"
 #include "daemon/status/scan_watch.h"
 #include "daemon/status/watched_drives.h"
+#include "scanner/usage/usage_limits.h"
 #include "tracker/cycles/tracker.h"
 #include "tracker/storage/persistence.h"
 

@@ -1,32 +1,29 @@
 #include "scanner/feed/change_feed.h"
 
-#include <SQLiteCpp/Column.h>
-#include <SQLiteCpp/Transaction.h>
-
 #include <algorithm>
 #include <limits>
 #include <vector>
 
+#include "scanner/database/sqlite.h"
 #include "scanner/errors.h"
 #include "scanner/feed/feed_reader.h"
-#include "scanner/store/sqlite.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
 
-std::uint64_t number(SQLite::Database& database, const char* query) {
-  return static_cast<std::uint64_t>(database.execAndGet(query).getInt64());
+std::uint64_t number(SqliteDatabase& database, const char* query) {
+  return static_cast<std::uint64_t>(database.number(query));
 }
 
-std::uint64_t last_scan(SQLite::Database& database) {
+std::uint64_t last_scan(SqliteDatabase& database) {
   return number(database, "SELECT ifnull(max(id), 0) FROM scans");
 }
 
 constexpr std::uint64_t no_files = std::numeric_limits<std::int64_t>::max();
 
 // Changes of files are stored for all scans after this one, which knows all files once it has ended.
-std::uint64_t files_since(SQLite::Database& database) {
+std::uint64_t files_since(SqliteDatabase& database) {
   static_assert(no_files == 9223372036854775807U);
   const std::uint64_t since =
       number(database,
@@ -36,24 +33,22 @@ std::uint64_t files_since(SQLite::Database& database) {
 }
 
 // The ids of the drives of the range; none if no scan has read the drive that it names.
-std::vector<std::int64_t> drives_of(SQLite::Database& database, const FeedRange& range) {
-  SqliteStatement query(database, "SELECT id FROM drives WHERE ?1 = x'' OR path = ?1", range.drive);
-  std::vector<std::int64_t> ids;
-  while (query.step()) ids.push_back(query.number(0));
-  return ids;
+std::vector<std::int64_t> drives_of(SqliteDatabase& database, const FeedRange& range) {
+  return SqliteStatement(database, "SELECT id FROM drives WHERE ?1 = x'' OR path = ?1")
+      .read_all([](const SqliteStatement& row) { return row.number(0); }, range.drive);
 }
 
 // Makes SQLite call `should_stop` repeatedly, even during a long query. At most one for a database.
 class StopWatch {
  public:
-  StopWatch(SQLite::Database& database, const std::function<bool()>& should_stop)
+  StopWatch(SqliteDatabase& database, const std::function<bool()>& should_stop)
       : database_(database), should_stop_(should_stop) {
     constexpr int steps = 10'000;  // SQLite instructions: some milliseconds
-    if (should_stop_) sqlite3_progress_handler(database_.getHandle(), steps, ask, this);
+    if (should_stop_) sqlite3_progress_handler(database_.handle(), steps, ask, this);
   }
   StopWatch(const StopWatch&) = delete;
   StopWatch& operator=(const StopWatch&) = delete;
-  ~StopWatch() { sqlite3_progress_handler(database_.getHandle(), 0, nullptr, nullptr); }
+  ~StopWatch() { sqlite3_progress_handler(database_.handle(), 0, nullptr, nullptr); }
 
   bool has_stopped() const { return has_stopped_; }
 
@@ -64,7 +59,7 @@ class StopWatch {
     return watch.has_stopped_ ? 1 : 0;
   }
 
-  SQLite::Database& database_;
+  SqliteDatabase& database_;
   const std::function<bool()>& should_stop_;
   bool has_stopped_ = false;
 };
@@ -76,9 +71,8 @@ base::Result<std::uint64_t> latest_scan(UsageDatabase& database) {
 }
 
 base::Result<std::string> feed_id(UsageDatabase& database) {
-  return guarded("read a setting", database.handle(), [&] {
-    return database.handle().execAndGet("SELECT value FROM settings WHERE key = 'feed_id'").getString();
-  });
+  return guarded("read a setting", database.handle(),
+                 [&] { return database.handle().text("SELECT value FROM settings WHERE key = 'feed_id'"); });
 }
 
 base::Result<bool> keeps_files(UsageDatabase& database) {
@@ -94,25 +88,24 @@ void FeedRange::go_on_behind(const FeedEntry& entry) {
 base::Result<std::optional<std::uint64_t>> read_changes(UsageDatabase& database, const FeedRange& range,
                                                         const std::function<bool(const FeedEntry&)>& on_entry,
                                                         const std::function<bool()>& should_stop) {
-  SQLite::Database& handle = database.handle();
-  using Read = base::Result<std::optional<std::uint64_t>>;
+  SqliteDatabase& handle = database.handle();
   if (should_stop && should_stop()) return interrupted_error();
   const StopWatch watch(handle, should_stop);
-  auto read = guarded("read the changes", handle, [&]() -> Read {
-    const SQLite::Transaction one_view(handle);  // a scan may commit between two queries
+  auto read = guarded("read the changes", handle, [&]() -> std::optional<std::uint64_t> {
+    const SqliteTransaction one_view(
+        handle, SqliteTransaction::Kind::reading);  // a scan may commit between two queries
     const std::uint64_t latest = last_scan(handle);
     std::uint64_t kept_since =
         number(handle, "SELECT CAST(value AS INTEGER) FROM settings WHERE key = 'feed_since'");
     if (range.files) kept_since = std::max(kept_since, files_since(handle));
     const std::uint64_t until = std::min(range.until.value_or(latest), latest);
     const std::uint64_t since = range.everything ? until : range.since;
-    if (latest == 0 || (since < kept_since && !range.everything) || since > until)
-      return std::optional<std::uint64_t>();
+    if (latest == 0 || (since < kept_since && !range.everything) || since > until) return std::nullopt;
     auto drives = drives_of(handle, range);
-    if (drives.empty() && !range.drive.empty()) return std::optional<std::uint64_t>();
+    if (drives.empty() && !range.drive.empty()) return std::nullopt;
     const FeedScope scope{since, until, std::move(drives)};
-    if (const auto reported = read_feed(handle, scope, range, on_entry); !reported) return reported.error();
-    return std::optional(until);
+    read_feed(handle, scope, range, on_entry);
+    return until;
   });
   if (!read && watch.has_stopped()) return interrupted_error();
   return read;

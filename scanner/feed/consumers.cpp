@@ -1,21 +1,18 @@
 #include "scanner/feed/consumers.h"
 
-#include <SQLiteCpp/Column.h>
-#include <SQLiteCpp/Transaction.h>
 #include <fmt/core.h>
 
 #include <utility>
 
 #include "base/data_dir.h"
+#include "scanner/database/checksum_vfs.h"
+#include "scanner/database/database_files.h"
+#include "scanner/database/sqlite.h"
 #include "scanner/errors.h"
-#include "scanner/store/checksum_vfs.h"
-#include "scanner/store/database_files.h"
-#include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
 namespace {
 
-constexpr int busy_timeout_ms = 10'000;
 constexpr std::uint32_t application_id = 0x53504F43;  // "SPOC"
 
 base::Error bad_name(std::string_view why) {
@@ -45,33 +42,30 @@ CREATE TABLE IF NOT EXISTS progress(
 ) WITHOUT ROWID;
 )sql";
 
-void prepare(SQLite::Database& database) {
-  SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+void prepare(SqliteDatabase& database) {
+  SqliteTransaction transaction(database, SqliteTransaction::Kind::writing);
   database.exec(tables);
   database.exec(fmt::format("PRAGMA application_id = {}", application_id));
   transaction.commit();
 }
 
-void write_progress(SQLite::Database& database, const Consumer& consumer) {
+void write_progress(SqliteDatabase& database, const Consumer& consumer) {
   if (!consumer.progress) {
     SqliteStatement(database, "DELETE FROM progress WHERE name = ?", SqliteText{consumer.name}).run();
     return;
   }
   const ConsumerProgress& progress = *consumer.progress;
-  SqliteStatement insert(database, "REPLACE INTO progress VALUES(?1, ?2, ?3, ?4, NULL, ?5, ?6, ?7)",
+  SqliteStatement insert(database, "REPLACE INTO progress VALUES(?1, ?2, ?3, ?4, ?8, ?5, ?6, ?7)",
                          SqliteText{consumer.name}, SqliteText{consumer.feed_id}, consumer.scan,
                          progress.until, progress.after_file, progress.files,
                          SqliteText{progress.start_over_id});
+  if (progress.after) insert.bind(8, *progress.after);
   insert.run();
-  if (!progress.after) return;
-  SqliteStatement(database, "UPDATE progress SET after = ?1 WHERE name = ?2", *progress.after,
-                  SqliteText{consumer.name})
-      .run();
 }
 
 }  // namespace
 
-Consumers::Consumers(std::unique_ptr<SQLite::Database> database) : database_(std::move(database)) {}
+Consumers::Consumers(std::unique_ptr<SqliteDatabase> database) : database_(std::move(database)) {}
 
 base::Result<Consumers> Consumers::open(const std::filesystem::path& data_dir) {
   const std::filesystem::path file = data_dir / base::data_dir::consumers;
@@ -91,17 +85,17 @@ base::Result<Consumers> Consumers::open_file(const std::filesystem::path& file) 
     return base::Error(Errc::database_unusable,
                        fmt::format("{} is not a consumer database of Spoor; move it aside", file.native()));
   };
-  if (kind_of(file, application_id) == FileKind::foreign) return foreign_error();
+  if (is_foreign(file, application_id)) return foreign_error();
   return guarded("open the consumer positions", file.native(), [&]() -> base::Result<Consumers> {
-    auto database = std::make_unique<SQLite::Database>(
-        file.native(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms, checksum_vfs());
+    auto database = std::make_unique<SqliteDatabase>(
+        file.native(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, checksum_vfs());
     reserve_checksums(*database);
     // Also syncs the removal of the journal, which would else roll back the last commit after a power cut.
     database->exec("PRAGMA synchronous = EXTRA");
-    const std::uint32_t found = database->execAndGet("PRAGMA application_id").getUInt();
-    const bool is_empty = database->execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
+    const std::int64_t found = database->number("PRAGMA application_id");
+    const bool is_empty = database->number("SELECT count(*) FROM sqlite_master") == 0;
     if (found != application_id && !is_empty) return foreign_error();
-    if (is_empty || !database->tableExists("progress")) prepare(*database);
+    if (is_empty || !database->has_table("progress")) prepare(*database);
     return Consumers(std::move(database));
   });
 }
@@ -146,8 +140,8 @@ base::Result<> Consumers::write_surely(const Consumer& consumer, bool has_to_exi
   if (done || done.error().code != Errc::database_failed) return done;
   // Not open_file(): what it closes beside SQLite drops the locks of other threads on the file.
   const auto found = guarded("look up a consumer", *database_, [&] {
-    return Consumers(std::make_unique<SQLite::Database>(database_->getFilename(), SQLite::OPEN_READWRITE,
-                                                        busy_timeout_ms, checksum_vfs()))
+    return Consumers(
+               std::make_unique<SqliteDatabase>(database_->file(), SQLITE_OPEN_READWRITE, checksum_vfs()))
         .find(consumer.name);
   });
   return found && *found == consumer ? base::Result<>() : done;
@@ -156,10 +150,9 @@ base::Result<> Consumers::write_surely(const Consumer& consumer, bool has_to_exi
 base::Result<> Consumers::write(const Consumer& consumer, bool has_to_exist) {
   if (auto fine = check_name(consumer.name); !fine) return fine;
   return guarded("write a consumer position", *database_, [&]() -> base::Result<> {
-    SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
-    if (has_to_exist &&
-        !SqliteStatement(*database_, "SELECT 1 FROM consumers WHERE name = ?", SqliteText{consumer.name})
-             .step()) {
+    SqliteTransaction transaction(*database_, SqliteTransaction::Kind::writing);
+    if (has_to_exist && !SqliteStatement(*database_, "SELECT 1 FROM consumers WHERE name = ?")
+                             .finds_row(SqliteText{consumer.name})) {
       return base::Error(Errc::consumer_forgotten,
                          fmt::format("the consumer '{}' was forgotten meanwhile", consumer.name));
     }
@@ -168,7 +161,7 @@ base::Result<> Consumers::write(const Consumer& consumer, bool has_to_exist) {
                     consumer.committed_at.time_since_epoch().count())
         .run();
     write_progress(*database_, consumer);
-    const auto count = database_->execAndGet("SELECT count(*) FROM consumers").getInt64();
+    const auto count = database_->number("SELECT count(*) FROM consumers");
     if (static_cast<std::size_t>(count) > count_max) {
       return base::Error(std::make_error_code(std::errc::invalid_argument),
                          fmt::format("there are {} consumers already; forget unused ones", count_max));
@@ -180,7 +173,7 @@ base::Result<> Consumers::write(const Consumer& consumer, bool has_to_exist) {
 
 base::Result<bool> Consumers::forget(const std::string& name) {
   return guarded("forget a consumer", *database_, [&] {
-    SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+    SqliteTransaction transaction(*database_, SqliteTransaction::Kind::writing);
     SqliteStatement(*database_, "DELETE FROM progress WHERE name = ?", SqliteText{name}).run();
     const bool was_there =
         SqliteStatement(*database_, "DELETE FROM consumers WHERE name = ?", SqliteText{name}).run() > 0;
@@ -191,14 +184,12 @@ base::Result<bool> Consumers::forget(const std::string& name) {
 
 base::Result<std::vector<Consumer>> Consumers::list() {
   return guarded("list the consumers", *database_, [&] {
-    SqliteStatement query(*database_,
-                          "SELECT name, feed_id, scan, committed_at_ns FROM consumers ORDER BY name");
-    std::vector<Consumer> all;
-    while (query.step()) {
-      all.push_back({std::string(query.blob(0)), std::string(query.blob(1)), query.number<std::uint64_t>(2),
-                     base::WallTime(std::chrono::nanoseconds(query.number(3)))});
-    }
-    return all;
+    return SqliteStatement(*database_,
+                           "SELECT name, feed_id, scan, committed_at_ns FROM consumers ORDER BY name")
+        .read_all([](const SqliteStatement& row) {
+          return Consumer{std::string(row.blob(0)), std::string(row.blob(1)), row.number<std::uint64_t>(2),
+                          base::WallTime(std::chrono::nanoseconds(row.number(3)))};
+        });
   });
 }
 

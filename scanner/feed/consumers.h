@@ -1,8 +1,6 @@
 // consumers.db: up to which scan each named consumer has read the change feed.
 #pragma once
 
-#include <SQLiteCpp/Database.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -12,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "scanner/database/sqlite.h"
 
 namespace spoor::scanner {
 
@@ -74,11 +73,11 @@ class Consumers {
  private:
   static base::Result<Consumers> open_file(const std::filesystem::path& file);
 
-  explicit Consumers(std::unique_ptr<SQLite::Database> database);
+  explicit Consumers(std::unique_ptr<SqliteDatabase> database);
   base::Result<> write(const Consumer& consumer, bool has_to_exist);
   base::Result<> write_surely(const Consumer& consumer, bool has_to_exist);
 
-  std::unique_ptr<SQLite::Database> database_;
+  std::unique_ptr<SqliteDatabase> database_;
 };
 
 }  // namespace spoor::scanner

@@ -1,13 +1,11 @@
 // Reads the changes of a range of scans from the database, and joins them over the drives.
 #pragma once
 
-#include <SQLiteCpp/Database.h>
-
 #include <cstdint>
 #include <functional>
 #include <vector>
 
-#include "base/error.h"
+#include "scanner/database/sqlite.h"
 #include "scanner/feed/change_feed.h"
 
 namespace spoor::scanner {
@@ -22,8 +20,8 @@ struct FeedScope {
 // Reports the changes of these scans on these drives in the order of a walk: each directory, its files, if
 // `range.files`, then all below it, by name; from the beginning, or after the path and the file of the range.
 //
-// Throws SQLite::Exception. Works in the transaction that is open on the database.
-base::Result<> read_feed(SQLite::Database& database, const FeedScope& scope, const FeedRange& range,
-                         const std::function<bool(const FeedEntry&)>& on_entry);
+// Throws SqliteError. Works in the transaction that is open on the database.
+void read_feed(SqliteDatabase& database, const FeedScope& scope, const FeedRange& range,
+               const std::function<bool(const FeedEntry&)>& on_entry);
 
 }  // namespace spoor::scanner

@@ -27,7 +27,7 @@ struct FileChange {
 // The changes of a directory on one drive, by name.
 class FileChanges {
  public:
-  FileChanges(SQLite::Database& database, std::uint64_t since, std::uint64_t until, std::int64_t directory,
+  FileChanges(SqliteDatabase& database, std::uint64_t since, std::uint64_t until, std::int64_t directory,
               const std::string& after)
       : rows_(database, changes_of_directory, since, until, directory, after), has_row_(rows_.step()) {
     pop();
@@ -65,26 +65,20 @@ class OnDrive {
       : is_new_(directory.is_new), changes_(std::move(changes)), stored_(std::move(stored)) {}
 
   // Sets `name` to the first name to report, if it sorts before `name`.
-  base::Result<> find_first(std::optional<std::string>& name) {
+  void find_first(std::optional<std::string>& name) {
     const std::string* first = changes_.peek();
     if (is_new_) {
-      const auto stored = stored_->peek();
-      if (!stored) return stored.error();
-      if (first == nullptr || (*stored != nullptr && **stored < *first)) first = *stored;
+      const std::string* const stored = stored_->peek();
+      if (first == nullptr || (stored != nullptr && *stored < *first)) first = stored;
     }
     if (first != nullptr && (!name || *first < *name)) name = *first;
-    return {};
   }
 
   // Adds the change of this file to the entry, and moves past it.
-  base::Result<> add(const std::string& name, FeedEntry& entry) {
+  void add(const std::string& name, FeedEntry& entry) {
     const bool has_changed = changes_.peek() != nullptr && *changes_.peek() == name;
     bool is_there = has_changed && changes_.change().is_there;
-    if (stored_ && (is_new_ || !has_changed)) {
-      const auto is_stored = stored_->go_to(name);
-      if (!is_stored) return is_stored.error();
-      is_there = is_there || *is_stored;
-    }
+    if (stored_ && (is_new_ || !has_changed)) is_there = stored_->go_to(name) || is_there;
     const bool was_there = !is_new_ && !(has_changed && !changes_.change().was_there);
     entry.is_there = entry.is_there || is_there;
     entry.is_new = entry.is_new && (!is_there || !was_there);
@@ -93,18 +87,10 @@ class OnDrive {
       entry.scan = std::max(entry.scan, changes_.change().scan);
       changes_.pop();
     }
-    if (is_new_) return pass(name);
-    return {};
+    if (is_new_ && stored_->go_to(name)) stored_->pop();
   }
 
  private:
-  base::Result<> pass(const std::string& name) {
-    const auto is_there = stored_->go_to(name);
-    if (!is_there) return is_there.error();
-    if (*is_there) stored_->pop();
-    return {};
-  }
-
   const bool is_new_;
   FileChanges changes_;
   std::optional<StoredFiles> stored_;
@@ -112,17 +98,11 @@ class OnDrive {
 
 }  // namespace
 
-FileFeedReader::FileFeedReader(SQLite::Database& database, std::uint64_t since, std::uint64_t until)
+FileFeedReader::FileFeedReader(SqliteDatabase& database, std::uint64_t since, std::uint64_t until)
     : database_(database), since_(since), until_(until), store_(database) {}
 
-base::Result<bool> FileFeedReader::has(std::int64_t directory, const std::string& name) {
-  return StoredFiles(store_, directory).go_to(name);
-}
-
-base::Result<bool> FileFeedReader::read(const FeedEntry& directory,
-                                        const std::vector<DirectoryOnDrive>& on_drives,
-                                        const std::string& after,
-                                        const std::function<bool(const FeedEntry&)>& on_entry) {
+bool FileFeedReader::read(const FeedEntry& directory, const std::vector<DirectoryOnDrive>& on_drives,
+                          const std::string& after, const std::function<bool(const FeedEntry&)>& on_entry) {
   std::deque<OnDrive> drives;
   bool is_new = false;
   for (const DirectoryOnDrive& each : on_drives) {
@@ -131,22 +111,18 @@ base::Result<bool> FileFeedReader::read(const FeedEntry& directory,
     // For a single drive the changes are sufficient.
     if (each.is_new || on_drives.size() > 1) {
       stored.emplace(store_, each.id);
-      if (auto sought = stored->seek_behind(after); !sought) return sought.error();
+      stored->seek_behind(after);
     }
     drives.emplace_back(each, FileChanges(database_, since_, until_, each.id, after), std::move(stored));
   }
   for (;;) {
     std::optional<std::string> name;
-    for (OnDrive& drive : drives) {
-      if (auto found = drive.find_first(name); !found) return found.error();
-    }
+    for (OnDrive& drive : drives) drive.find_first(name);
     if (!name) return true;
     FeedEntry entry{.path = tracker::join_path(directory.path, *name), .is_file = true};
     if (is_new) entry.scan = directory.scan;
     entry.is_new = true;
-    for (OnDrive& drive : drives) {
-      if (auto added = drive.add(*name, entry); !added) return added.error();
-    }
+    for (OnDrive& drive : drives) drive.add(*name, entry);
     entry.is_new = entry.is_there && entry.is_new;
     const bool is_reported = entry.is_there || entry.is_deleted;
     if (is_reported && !on_entry(entry)) return false;

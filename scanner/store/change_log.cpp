@@ -3,7 +3,7 @@
 #include <algorithm>
 
 namespace spoor::scanner {
-ChangeLog::ChangeLog(SQLite::Database& database, std::uint64_t scan)
+ChangeLog::ChangeLog(SqliteDatabase& database, std::uint64_t scan)
     : database_(database),
       insert_(database,
               "INSERT INTO changes(scan, drive, path, change) VALUES(?1, ?2, ?3, ?4) "
@@ -14,8 +14,7 @@ ChangeLog::ChangeLog(SQLite::Database& database, std::uint64_t scan)
 base::Result<> ChangeLog::add(std::int64_t drive, std::string_view path, Change change) {
   if (is_off_) return {};
   return guarded("record a change", database_, [&] {
-    const SqliteStatement::Use use(insert_, scan_, drive, path, static_cast<int>(change));
-    insert_.run();
+    insert_.run(scan_, drive, path, static_cast<int>(change));
     ++entries_;
   });
 }
@@ -28,13 +27,10 @@ void ChangeLog::keep_files() {
                        "WHEN change = 1 THEN 1 ELSE 2 END");
 }
 
-base::Result<> ChangeLog::add_file(std::int64_t directory, std::string_view name, Change change) {
-  if (is_off_) return {};
-  return guarded("record a change", database_, [&] {
-    const SqliteStatement::Use use(*insert_file_, scan_, directory, name, static_cast<int>(change));
-    insert_file_->run();
-    ++entries_;
-  });
+void ChangeLog::add_file(std::int64_t directory, std::string_view name, Change change) {
+  if (is_off_) return;
+  insert_file_->run(scan_, directory, name, static_cast<int>(change));
+  ++entries_;
 }
 
 base::Result<> ChangeLog::resume() {

@@ -1,14 +1,12 @@
 // The changes that a scan found, stored for the consumers of the change feed.
 #pragma once
 
-#include <SQLiteCpp/Database.h>
-
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "base/error.h"
-#include "scanner/store/sqlite.h"
+#include "scanner/database/sqlite.h"
 
 namespace spoor::scanner {
 
@@ -28,7 +26,7 @@ class ChangeLog {
   static constexpr std::uint64_t scans_kept = 16;
 
   // The first scan of a database records no changes: a new consumer reads everything anyway.
-  ChangeLog(SQLite::Database& database, std::uint64_t scan);
+  ChangeLog(SqliteDatabase& database, std::uint64_t scan);
 
   // `path` is the logical one, "" the root of the drive.
   base::Result<> add(std::int64_t drive, std::string_view path, Change change);
@@ -37,8 +35,8 @@ class ChangeLog {
   void keep_files();
 
   // Records a change of a file in the directory of this id, which add() records as changed. Requires
-  // keep_files().
-  base::Result<> add_file(std::int64_t directory, std::string_view name, Change change);
+  // keep_files(). Throws SqliteError.
+  void add_file(std::int64_t directory, std::string_view name, Change change);
 
   // Drops all changes in finish(), and records no more in this scan: every consumer has to read everything.
   // For a change of the set of drives.
@@ -56,7 +54,7 @@ class ChangeLog {
  private:
   void forget_until(std::uint64_t scan);
 
-  SQLite::Database& database_;
+  SqliteDatabase& database_;
   SqliteStatement insert_;
   std::optional<SqliteStatement> insert_file_;  // if files are stored
   const std::uint64_t scan_;

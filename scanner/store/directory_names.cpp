@@ -23,7 +23,7 @@ std::int64_t row_id(std::int64_t parent, std::uint64_t number) {
 std::uint64_t number_of(const SqliteStatement& chunk) { return chunk.number<std::uint64_t>(0) & number_max; }
 
 void require_ok(const NameChunkReader& reader) {
-  if (!reader.ok()) throw SQLite::Exception("the names of a directory cannot be read", SQLITE_CORRUPT);
+  if (!reader.ok()) throw SqliteError("the names of a directory cannot be read", SQLITE_CORRUPT);
 }
 
 std::string first_name(std::string_view bytes) {
@@ -89,7 +89,7 @@ bool NameChunkReader::next() {
   return true;
 }
 
-DirectoryNames::DirectoryNames(SQLite::Database& database)
+DirectoryNames::DirectoryNames(SqliteDatabase& database)
     : all_(database, "SELECT id, entries FROM names WHERE id BETWEEN ?1 AND ?2 ORDER BY id"),
       find_(database, "SELECT id, entries FROM names WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1"),
       last_(database, "SELECT id, entries FROM names WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1"),
@@ -183,8 +183,7 @@ void DirectoryNames::spread_all(const Chunk& replaced, const std::vector<std::st
       all.push_back(std::move(chunk->bytes));
     }
   }
-  if (all.size() > number_max)
-    throw SQLite::Exception("a directory has too many subdirectories", SQLITE_TOOBIG);
+  if (all.size() > number_max) throw SqliteError("a directory has too many subdirectories", SQLITE_TOOBIG);
   erase_all(replaced.parent);
   const std::uint64_t step = std::min(number_max / all.size(), number_step);
   for (std::size_t at = 0; at < all.size(); ++at) put(replaced.parent, at * step, all[at]);
@@ -193,14 +192,12 @@ void DirectoryNames::spread_all(const Chunk& replaced, const std::vector<std::st
 void DirectoryNames::erase_all(std::int64_t parent) { erase(parent, 0, number_max); }
 
 void DirectoryNames::put(std::int64_t parent, std::uint64_t number, std::string_view bytes) {
-  const SqliteStatement::Use use(put_, row_id(parent, number), bytes);
-  put_.run();
+  put_.run(row_id(parent, number), bytes);
 }
 
 void DirectoryNames::erase(std::int64_t parent, std::uint64_t first, std::uint64_t last) {
   found_at_.reset();
-  const SqliteStatement::Use use(erase_, row_id(parent, first), row_id(parent, last));
-  erase_.run();
+  erase_.run(row_id(parent, first), row_id(parent, last));
 }
 
 // The chunk of this number, or the next existing one. Its end is not set.

@@ -2,8 +2,6 @@
 // to find and to know them, in chunks of some names each, by name (docs/formats.md).
 #pragma once
 
-#include <SQLiteCpp/Database.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,7 +12,7 @@
 #include <vector>
 
 #include "base/byte_codec.h"
-#include "scanner/store/sqlite.h"
+#include "scanner/database/sqlite.h"
 
 namespace spoor::scanner {
 
@@ -70,7 +68,7 @@ class NameChunkReader {
   bool is_ok_ = true;
 };
 
-// The table `names`. Failures are SQLite::Exception.
+// The table `names`. Failures are SqliteError.
 //
 // Not thread-safe. Works in the transaction that is open on the database, which must outlive it.
 class DirectoryNames {
@@ -79,7 +77,7 @@ class DirectoryNames {
   // Chunks of a directory have numbers below this.
   static constexpr std::uint64_t number_end = std::uint64_t{1} << 24U;
 
-  explicit DirectoryNames(SQLite::Database& database);
+  explicit DirectoryNames(SqliteDatabase& database);
   DirectoryNames(const DirectoryNames&) = delete;
   DirectoryNames& operator=(const DirectoryNames&) = delete;
   ~DirectoryNames() = default;

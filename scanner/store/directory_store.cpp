@@ -15,17 +15,17 @@ namespace {
 constexpr std::size_t fetched_max = 512;
 
 [[noreturn]] void fail(std::int64_t id) {
-  throw SQLite::Exception(fmt::format("the row of directory {} cannot be read", id), SQLITE_CORRUPT);
+  throw SqliteError(fmt::format("the row of directory {} cannot be read", id), SQLITE_CORRUPT);
 }
 
 }  // namespace
 
-DirectoryTables::DirectoryTables(SQLite::Database& database)
+DirectoryTables::DirectoryTables(SqliteDatabase& database)
     : database_(database),
       names_(database),
       newer_row_(database, "SELECT row, owners FROM newer WHERE id = ?1"),
       row_(database, "SELECT row, owners FROM directories WHERE id = ?1") {
-  if (OldDirectories::are_in(database)) old_.emplace(database);
+  if (is_migratable(database)) old_.emplace(database);
 }
 
 DirectoryRow DirectoryTables::row_of(std::string_view name, const NamedDirectory& directory) {
@@ -63,7 +63,16 @@ std::vector<DirectoryRow> DirectoryTables::children(std::int64_t parent,
   return rows;
 }
 
-DirectoryStore::DirectoryStore(SQLite::Database& database, std::int64_t next_id)
+DirectoryTables::Found DirectoryTables::find_path(std::int64_t drive, std::string_view path) {
+  Found found{find(parent_of_root(drive), "")};
+  for (tracker::ComponentCursor at(path); found.row && at.next();) {
+    if (found.row->state == DirectoryState::unread) found.is_below_unread = true;
+    found.row = find(found.row->id, at.component());
+  }
+  return found;
+}
+
+DirectoryStore::DirectoryStore(SqliteDatabase& database, std::int64_t next_id)
     : DirectoryTables(database),
       put_(database, "REPLACE INTO directories(id, row, owners) VALUES(?1, ?2, ?3)"),
       put_newer_(database, "REPLACE INTO newer(id, row, owners) VALUES(?1, ?2, ?3)"),
@@ -113,8 +122,7 @@ base::Result<> DirectoryStore::put(const DirectoryRow& row) {
     const bool is_in_place = row.id >= first_in_place_;
     SqliteStatement& put = is_in_place ? put_ : put_newer_;
     const std::string bytes = encode_row(row);
-    const SqliteStatement::Use use(put, row.id, std::string_view(bytes), std::string_view(row.owners));
-    put.run();
+    put.run(row.id, std::string_view(bytes), std::string_view(row.owners));
     if (is_in_place) return;
     has_newer_ = true;
     ++put_apart_;
@@ -160,8 +168,7 @@ void DirectoryStore::erase_children(std::int64_t parent, std::vector<std::int64_
 }
 
 void DirectoryStore::erase_row(std::int64_t id) {
-  const SqliteStatement::Use use(erase_, id);
-  erase_.run();
+  erase_.run(id);
   if (!has_newer_) return;
   const SqliteStatement::Use newer(erase_newer_, id);
   erase_newer_.run();
@@ -176,11 +183,11 @@ base::Result<> DirectoryStore::merge() {
   });
 }
 
-void merge_newer_rows(SQLite::Database& database) {
+void merge_newer_rows(SqliteDatabase& database) {
   database.exec("REPLACE INTO directories SELECT id, row, owners FROM newer ORDER BY id; DELETE FROM newer");
 }
 
-void create_directory_tables(SQLite::Database& database, std::string_view rows) {
+void create_directory_tables(SqliteDatabase& database, std::string_view rows) {
   database.exec(
       fmt::format("CREATE TABLE names(id INTEGER PRIMARY KEY, entries BLOB NOT NULL); "
                   "CREATE TABLE {}(id INTEGER PRIMARY KEY, row BLOB NOT NULL, owners BLOB NOT NULL); "
@@ -188,16 +195,38 @@ void create_directory_tables(SQLite::Database& database, std::string_view rows) 
                   rows));
 }
 
-base::Result<DirectoryRow*> StoredChildren::peek() {
-  if (at_ == fetched_.size() && !all_fetched_ && parent_ != 0) {
-    auto rows = store_->children(parent_, last_name_, fetched_max);
-    if (!rows) return rows.error();
-    fetched_ = std::move(*rows);
+DirectoryRow* ChildRows::peek() {
+  if (at_ == fetched_.size() && !all_fetched_) {
+    fetched_ = tables_->children(parent_, last_name_, fetched_max);
     at_ = 0;
     all_fetched_ = fetched_.size() < fetched_max;
     if (!fetched_.empty()) last_name_ = fetched_.back().name;
   }
   return at_ < fetched_.size() ? &fetched_[at_] : nullptr;
+}
+
+JoinedChildren::JoinedChildren(DirectoryTables& tables, const std::vector<std::int64_t>& parents,
+                               const std::optional<std::string>& after) {
+  for (const std::int64_t parent : parents) on_drives_.emplace_back(tables, parent, after);
+}
+
+const std::string* JoinedChildren::peek() {
+  const std::string* first = nullptr;
+  for (ChildRows& rows : on_drives_) {
+    const DirectoryRow* const row = rows.peek();
+    if (row != nullptr && (first == nullptr || row->name < *first)) first = &row->name;
+  }
+  return first;
+}
+
+void JoinedChildren::take(const std::string& name,
+                          const std::function<void(std::size_t parent, const DirectoryRow& row)>& visit) {
+  for (std::size_t parent = 0; parent < on_drives_.size(); ++parent) {
+    const DirectoryRow* const row = on_drives_[parent].peek();
+    if (row == nullptr || row->name != name) continue;
+    visit(parent, *row);
+    on_drives_[parent].pop();
+  }
 }
 
 StoredTree::StoredTree(DirectoryStore& store, const DirectoryRow& row, std::string_view path)
@@ -207,20 +236,21 @@ StoredTree::StoredTree(DirectoryStore& store, const DirectoryRow& row, std::stri
 
 base::Result<> StoredTree::seek_behind(std::string_view path) {
   has_begun_ = true;
-  auto row = store_.find(parent_of_root_, "");
-  for (tracker::ComponentCursor at(path); row && *row && at.next();) {
-    const std::string name(at.component());
-    go_below(**row, name);
-    row = store_.find((*row)->id, name);
-    path_ = tracker::join_path(path_, name);
-  }
-  if (!row) return row.error();
-  if (*row) go_below(**row, std::nullopt);
-  return {};
+  return guarded("list directories", store_.database(), [&] {
+    DirectoryTables& tables = store_;
+    auto row = tables.find(parent_of_root_, "");
+    for (tracker::ComponentCursor at(path); row && at.next();) {
+      const std::string name(at.component());
+      go_below(*row, name);
+      row = tables.find(row->id, name);
+      path_ = tracker::join_path(path_, name);
+    }
+    if (row) go_below(*row, std::nullopt);
+  });
 }
 
 void StoredTree::go_below(const DirectoryRow& row, std::optional<std::string> after) {
-  if (row.directories > 0) open_.push_back({StoredChildren(store_, row.id, std::move(after)), path_.size()});
+  if (row.directories > 0) open_.push_back({ChildRows(store_, row.id, std::move(after)), path_.size()});
 }
 
 void StoredTree::skip_below(const DirectoryRow& row) {
@@ -228,26 +258,25 @@ void StoredTree::skip_below(const DirectoryRow& row) {
 }
 
 base::Result<std::optional<DirectoryRow>> StoredTree::next() {
-  using Next = std::optional<DirectoryRow>;
   if (!std::exchange(has_begun_, true)) {
     auto root = store_.find(parent_of_root_, "");
     if (root && *root) go_below(**root, std::nullopt);
     return root;
   }
-  for (; !open_.empty(); open_.pop_back()) {
-    Level& level = open_.back();
-    auto row = level.children.peek();
-    if (!row) return row.error();
-    if (*row == nullptr) continue;
-    Next found(std::move(**row));
-    level.children.pop();
-    path_.resize(level.path_bytes);
-    if (!path_.empty()) path_ += '/';
-    path_ += found->name;
-    go_below(*found, std::nullopt);
-    return found;
-  }
-  return Next();
+  return guarded("list directories", store_.database(), [&]() -> std::optional<DirectoryRow> {
+    for (; !open_.empty(); open_.pop_back()) {
+      Level& level = open_.back();
+      DirectoryRow* const row = level.children.peek();
+      if (row == nullptr) continue;
+      DirectoryRow found = std::move(*row);
+      level.children.pop();
+      path_.resize(level.path_bytes);
+      path_ = tracker::join_path(path_, found.name);
+      go_below(found, std::nullopt);
+      return found;
+    }
+    return std::nullopt;
+  });
 }
 
 }  // namespace spoor::scanner

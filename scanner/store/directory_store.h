@@ -1,7 +1,5 @@
 #pragma once
 
-#include <SQLiteCpp/Database.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -14,23 +12,23 @@
 #include <vector>
 
 #include "base/error.h"
+#include "scanner/database/sqlite.h"
+#include "scanner/store/database_schema.h"
 #include "scanner/store/directory_names.h"
 #include "scanner/store/directory_row.h"
 #include "scanner/store/files.h"
-#include "scanner/store/old_directories.h"
-#include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
 
 // The tables of the directories, by parent id and name: `names` (directory_names.h), and a row for each
 // directory by its id: in `newer`, or else in `directories`. Rows that a small scan changes lie all over
 // `directories`: together they take few pages, and are merged later, many at once, in the order of ids. Reads
-// the tables of 1.0.0 as well, for readers before the next scan. Failures are SQLite::Exception.
+// the tables of 1.0.0 as well, for readers before the next scan. Failures are SqliteError.
 //
 // Not thread-safe. The database must outlive it.
 class DirectoryTables {
  public:
-  explicit DirectoryTables(SQLite::Database& database);
+  explicit DirectoryTables(SqliteDatabase& database);
 
   // The parent id of a drive's root, whose name is "".
   static std::int64_t parent_of_root(std::int64_t drive) { return -drive; }
@@ -42,10 +40,18 @@ class DirectoryTables {
   std::vector<DirectoryRow> children(std::int64_t parent, const std::optional<std::string>& after,
                                      std::size_t count_max, const WantsChild& wants = {});
 
+  // The directory of this path on a drive, and whether one above it is unread: then the rows below that may
+  // be outdated or missing.
+  struct Found {
+    std::optional<DirectoryRow> row;
+    bool is_below_unread = false;
+  };
+  Found find_path(std::int64_t drive, std::string_view path);
+
  protected:
   DirectoryRow row_of(std::string_view name, const NamedDirectory& directory);
 
-  SQLite::Database& database_;
+  SqliteDatabase& database_;
   DirectoryNames names_;
   bool has_newer_ = true;  // whether there may be rows in `newer`
 
@@ -57,13 +63,10 @@ class DirectoryTables {
 
 // The same, also for writing, with errors as values: Errc::database_failed or database_damaged, unless noted
 // otherwise. Works in the transaction that is open on the database.
-class DirectoryStore : private DirectoryTables {
+class DirectoryStore : public DirectoryTables {
  public:
   // new_id() starts at `next_id`.
-  DirectoryStore(SQLite::Database& database, std::int64_t next_id);
-
-  using DirectoryTables::parent_of_root;
-  using DirectoryTables::WantsChild;
+  DirectoryStore(SqliteDatabase& database, std::int64_t next_id);
 
   base::Result<std::optional<DirectoryRow>> find(std::int64_t parent, std::string_view name);
 
@@ -96,6 +99,8 @@ class DirectoryStore : private DirectoryTables {
   // How many rows were put to be merged later.
   std::uint64_t put_apart() const { return put_apart_; }
 
+  SqliteDatabase& database() { return database_; }
+
   // An id that was never used before.
   std::int64_t new_id() { return next_id_++; }
   std::int64_t next_id() const { return next_id_; }
@@ -114,28 +119,66 @@ class DirectoryStore : private DirectoryTables {
 };
 
 // The stored children of one directory by name, fetched some hundred at a time: a directory of millions does
-// not have to fit in memory. Rows up to the current one may be written during the iteration.
+// not have to fit in memory. Rows up to the current one may be written during the iteration. Failures are
+// SqliteError.
 //
 // Not thread-safe.
-class StoredChildren {
+class ChildRows {
  public:
-  // `parent` 0: no children. Starts after the name `after`, if given. `store` must outlive it.
-  StoredChildren(DirectoryStore& store, std::int64_t parent, std::optional<std::string> after = std::nullopt)
-      : store_(&store), parent_(parent), last_name_(std::move(after)) {}
+  // `parent` 0: no children. Starts after the name `after`, if given. `tables` must outlive it.
+  ChildRows(DirectoryTables& tables, std::int64_t parent, std::optional<std::string> after = std::nullopt)
+      : tables_(&tables), parent_(parent), last_name_(std::move(after)), all_fetched_(parent == 0) {}
 
   // The current row; null after the last one. Valid until the next call.
-  base::Result<DirectoryRow*> peek();
+  DirectoryRow* peek();
 
   // Moves to the next row, after peek().
   void pop() { ++at_; }
 
  private:
-  DirectoryStore* store_;
+  DirectoryTables* tables_;
   std::int64_t parent_;
   std::vector<DirectoryRow> fetched_;
   std::size_t at_ = 0;
   std::optional<std::string> last_name_;
-  bool all_fetched_ = false;
+  bool all_fetched_;
+};
+
+// The same with errors as values, as those of DirectoryStore.
+class StoredChildren {
+ public:
+  StoredChildren(DirectoryStore& store, std::int64_t parent) : store_(store), rows_(store, parent) {}
+
+  base::Result<DirectoryRow*> peek() {
+    return guarded("list directories", store_.database(), [&] { return rows_.peek(); });
+  }
+  void pop() { rows_.pop(); }
+
+ private:
+  DirectoryStore& store_;
+  ChildRows rows_;
+};
+
+// The children of one logical directory by name, joined over the drives that have it. Failures are
+// SqliteError.
+//
+// Not thread-safe.
+class JoinedChildren {
+ public:
+  // `parents`: the rows of the directory. Starts after the name `after`, if given.
+  JoinedChildren(DirectoryTables& tables, const std::vector<std::int64_t>& parents,
+                 const std::optional<std::string>& after = std::nullopt);
+
+  // The next name; null after the last one. Valid until the next call.
+  const std::string* peek();
+
+  // Calls `visit` for each row of this name, with the number of its parent, and moves past them. The name is
+  // that of peek(), or sorts before it: then there are none.
+  void take(const std::string& name,
+            const std::function<void(std::size_t parent, const DirectoryRow& row)>& visit);
+
+ private:
+  std::vector<ChildRows> on_drives_;
 };
 
 // The stored directories of one drive in the order of a walk: the root first, each before those below it.
@@ -165,7 +208,7 @@ class StoredTree {
 
  private:
   struct Level {
-    StoredChildren children;
+    ChildRows children;
     std::size_t path_bytes = 0;  // of the directory whose children they are
   };
 
@@ -180,8 +223,8 @@ class StoredTree {
 
 inline NamedDirectory named(const DirectoryRow& row) { return {row.id, row.inode, row.birth}; }
 
-// Throw SQLite::Exception.
-void merge_newer_rows(SQLite::Database& database);
-void create_directory_tables(SQLite::Database& database, std::string_view rows = "directories");
+// Throw SqliteError.
+void merge_newer_rows(SqliteDatabase& database);
+void create_directory_tables(SqliteDatabase& database, std::string_view rows = "directories");
 
 }  // namespace spoor::scanner

@@ -1,10 +1,7 @@
 #include "scanner/store/file_store.h"
 
-#include <fmt/core.h>
-
+#include <algorithm>
 #include <utility>
-
-#include "scanner/store/database_files.h"
 
 namespace spoor::scanner {
 namespace {
@@ -13,6 +10,8 @@ constexpr unsigned number_bits = 20;
 constexpr std::uint64_t number_max = (std::uint64_t{1} << number_bits) - 1;
 // Leaves room for a directory to grow before its chunks have to be split.
 constexpr std::size_t chunk_bytes_wanted = FileStore::chunk_bytes_max / 2;
+constexpr std::size_t name_bytes_max = 0xFFFF;
+constexpr std::string_view never_in_names("/\0", 2);
 
 // `id` combines the id of the directory and the number of the chunk. A rowid table stores rows of up to a
 // page without overflow pages, an index B-tree only rows of up to a quarter of a page.
@@ -36,174 +35,165 @@ std::int64_t row_id(std::int64_t directory, std::uint64_t number) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(directory) << number_bits | number);
 }
 
+[[noreturn]] void fail_as_damaged() {
+  throw SqliteError("the stored files of a directory cannot be read", SQLITE_CORRUPT);
+}
+
+// Reports the differences between the stored files of a chunk and the listed ones from `at` on that belong to
+// it, and moves `at` past these. Returns whether there are any.
+bool report_differences(const FileStore::Chunk& chunk, const std::optional<FileStore::Chunk>& next,
+                        const Files& files, std::size_t& at, const FileStore::OnChange& on_change) {
+  const std::string end = next ? next->first_name() : std::string();
+  FileChunkReader in(chunk.bytes);
+  bool differs = false;
+  const auto report = [&](std::string_view name, Change change) {
+    differs = true;
+    on_change(name, change);
+  };
+  for (auto kept = in.next();;) {
+    const bool is_listed = at < files.size() && (!next || files[at].name < end);
+    if (!kept && !is_listed) break;
+    if (!is_listed || (kept && kept->name < files[at].name)) {
+      report(kept->name, Change::deleted);
+      kept = in.next();
+    } else if (!kept || files[at].name < kept->name) {
+      report(files[at++].name, Change::created);
+    } else {
+      if (kept->signature != files[at].signature) report(kept->name, Change::changed);
+      ++at;
+      kept = in.next();
+    }
+  }
+  if (!in.ok()) fail_as_damaged();
+  return differs;
+}
+
 }  // namespace
 
-void create_file_tables(SQLite::Database& database) {
+void FileChunkWriter::add(const File& file) {
+  const auto [end_of_last, end_of_name] = std::ranges::mismatch(last_name_, file.name);
+  const auto shared = static_cast<std::size_t>(end_of_last - last_name_.begin());
+  out_.u16(static_cast<std::uint16_t>(shared));
+  out_.short_string(file.name.substr(shared));
+  out_.u64(file.signature);
+  last_name_ = file.name;
+}
+
+std::string FileChunkWriter::take() {
+  last_name_.clear();
+  return std::exchange(out_, {}).take();
+}
+
+std::optional<File> FileChunkReader::next() {
+  if (!is_ok_ || in_.remaining() == 0) return std::nullopt;
+  const std::size_t shared = in_.u16();
+  const std::string_view rest = in_.short_string();
+  const std::uint64_t signature = in_.u64();
+  is_ok_ = in_.ok() && shared <= name_.size() && rest > std::string_view(name_).substr(shared) &&
+           shared + rest.size() <= name_bytes_max &&
+           rest.find_first_of(never_in_names) == std::string_view::npos;
+  if (!is_ok_) return std::nullopt;
+  name_.resize(shared);
+  name_ += rest;
+  return File{name_, signature};
+}
+
+void create_file_tables(SqliteDatabase& database) {
   database.exec(tables);
   create_files_trigger(database);
 }
 
-void create_files_trigger(SQLite::Database& database) { database.exec(trigger); }
+void create_files_trigger(SqliteDatabase& database) { database.exec(trigger); }
 
-void drop_file_tables(SQLite::Database& database) {
+void drop_file_tables(SqliteDatabase& database) {
   database.exec("DROP TRIGGER files_go; DROP TABLE files; DROP TABLE file_changes");
 }
 
 std::string FileStore::Chunk::first_name() const {
   FileChunkReader in(bytes);
   const auto first = in.next();
-  return std::string(first ? first->name : std::string_view());
+  if (!first) fail_as_damaged();
+  return std::string(first->name);
 }
 
-FileStore::FileStore(SQLite::Database& database)
-    : database_(database),
-      find_(database, "SELECT id, entries FROM files WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1"),
+FileStore::FileStore(SqliteDatabase& database)
+    : find_(database, "SELECT id, entries FROM files WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1"),
       last_(database, "SELECT max(id) FROM files WHERE id BETWEEN ?1 AND ?2"),
       put_(database, "REPLACE INTO files(id, entries) VALUES(?1, ?2)"),
       erase_(database, "DELETE FROM files WHERE id BETWEEN ?1 AND ?2") {}
 
-base::Error FileStore::damage(std::int64_t directory) const {
-  return damage_error(database_.getFilename(),
-                      fmt::format("the stored files of directory {} cannot be read", directory));
-}
-
-base::Result<bool> FileStore::has(std::int64_t directory) {
-  const auto chunk = chunk_from(directory, 0);
-  if (!chunk) return chunk.error();
-  return chunk->has_value();
-}
-
-base::Result<> FileStore::add(std::int64_t directory, const Files& files) {
-  return write_all(directory, 0, files, 0, files.size());
-}
-
-base::Result<> FileStore::update(std::int64_t directory, const Files& files, const OnChange& on_change) {
+void FileStore::update(std::int64_t directory, const Files& files, const OnChange& on_change) {
   auto chunk = chunk_from(directory, 0);
-  if (!chunk) return chunk.error();
-  if (!*chunk) chunk->emplace();
+  if (!chunk) chunk.emplace();
   bool has_room = true;
-  for (std::size_t at = 0; *chunk;) {
+  for (std::size_t at = 0; chunk;) {
     const std::size_t from = at;
-    const std::uint64_t number = (*chunk)->number;
-    auto next = chunk_from(directory, number + 1);
-    if (!next) return next.error();
-    const auto differs = merge(directory, **chunk, *next, files, at, on_change);
-    if (!differs) return differs.error();
-    if (*differs && has_room) {
-      const auto written = write_back(directory, number, !*next, files, from, at);
-      if (!written) return written.error();
-      has_room = *written;
-    }
+    auto next = chunk_from(directory, chunk->number + 1);
+    if (report_differences(*chunk, next, files, at, on_change) && has_room)
+      has_room = write_back(directory, chunk->number, !next, files, from, at);
     chunk = std::move(next);
   }
-  if (has_room) return {};
+  if (has_room) return;
   // A chunk before others has to be split, which moves all after it. Rare: each has room to double.
-  if (auto erased = erase(directory); !erased) return erased;
-  return add(directory, files);
-}
-
-// Reports the differences of the files of the chunk, and moves `at` past them. Returns whether there are any.
-base::Result<bool> FileStore::merge(std::int64_t directory, const Chunk& chunk,
-                                    const std::optional<Chunk>& next, const Files& files, std::size_t& at,
-                                    const OnChange& on_change) {
-  const std::string end = next ? next->first_name() : std::string();
-  if (next && end.empty()) return damage(directory);
-  FileChunkReader in(chunk.bytes);
-  bool differs = false;
-  const auto report = [&](std::string_view name, Change change) {
-    differs = true;
-    return on_change(name, change);
-  };
-  for (auto kept = in.next();;) {
-    const bool is_listed = at < files.size() && (!next || files[at].name < end);
-    if (!kept && !is_listed) break;
-    base::Result<> reported;
-    if (!is_listed || (kept && kept->name < files[at].name)) {
-      reported = report(kept->name, Change::deleted);
-      kept = in.next();
-    } else if (!kept || files[at].name < kept->name) {
-      reported = report(files[at++].name, Change::created);
-    } else {
-      if (kept->signature != files[at].signature) reported = report(kept->name, Change::changed);
-      ++at;
-      kept = in.next();
-    }
-    if (!reported) return reported.error();
-  }
-  if (!in.ok()) return damage(directory);
-  return differs;
+  erase(directory, 0, number_max);
+  add(directory, files);
 }
 
 // Returns false without writing if they do not fit into one chunk and others follow it.
-base::Result<bool> FileStore::write_back(std::int64_t directory, std::uint64_t number, bool is_last,
-                                         const Files& files, std::size_t from, std::size_t to) {
+bool FileStore::write_back(std::int64_t directory, std::uint64_t number, bool is_last, const Files& files,
+                           std::size_t from, std::size_t to) {
   FileChunkWriter out;
   for (std::size_t at = from; at < to; ++at) {
     out.add(files[at]);
     if (out.size_bytes() <= chunk_bytes_max) continue;
     constexpr std::uint64_t added_max = number_max / 2;  // more than fit in any memory
     if (!is_last || number > added_max) return false;
-    const auto written = write_all(directory, number, files, from, to);
-    if (!written) return written.error();
+    write_all(directory, number, files, from, to);
     return true;
   }
-  const auto written =
-      out.empty() ? erase_chunks(directory, number, number) : put(directory, number, out.take());
-  if (!written) return written.error();
+  if (out.empty()) {
+    erase(directory, number, number);
+  } else {
+    put(directory, number, out.take());
+  }
   return true;
 }
 
-base::Result<> FileStore::write_all(std::int64_t directory, std::uint64_t number, const Files& files,
-                                    std::size_t from, std::size_t to) {
+void FileStore::write_all(std::int64_t directory, std::uint64_t number, const Files& files, std::size_t from,
+                          std::size_t to) {
   FileChunkWriter out;
   for (std::size_t at = from; at < to; ++at) {
     out.add(files[at]);
-    if (out.size_bytes() < chunk_bytes_wanted) continue;
-    if (auto written = put(directory, number++, out.take()); !written) return written;
+    if (out.size_bytes() >= chunk_bytes_wanted) put(directory, number++, out.take());
   }
-  return out.empty() ? base::Result<>() : put(directory, number, out.take());
+  if (!out.empty()) put(directory, number, out.take());
 }
 
-base::Result<> FileStore::put(std::int64_t directory, std::uint64_t number, const std::string& bytes) {
-  return guarded("write the files of a directory", database_, [&] {
-    const SqliteStatement::Use use(put_, row_id(directory, number), bytes);
-    put_.run();
-  });
+void FileStore::put(std::int64_t directory, std::uint64_t number, const std::string& bytes) {
+  put_.run(row_id(directory, number), bytes);
 }
 
-base::Result<> FileStore::erase(std::int64_t directory) { return erase_chunks(directory, 0, number_max); }
-
-base::Result<> FileStore::erase_chunks(std::int64_t directory, std::uint64_t first, std::uint64_t last) {
-  return guarded("delete the files of a directory", database_, [&] {
-    const SqliteStatement::Use use(erase_, row_id(directory, first), row_id(directory, last));
-    erase_.run();
-  });
+void FileStore::erase(std::int64_t directory, std::uint64_t first, std::uint64_t last) {
+  erase_.run(row_id(directory, first), row_id(directory, last));
 }
 
-base::Result<std::optional<FileStore::Chunk>> FileStore::chunk_from(std::int64_t directory,
-                                                                    std::uint64_t number) {
-  return guarded("read the files of a directory", database_, [&]() -> std::optional<Chunk> {
-    const SqliteStatement::Use use(find_, row_id(directory, number), row_id(directory, number_max));
-    if (number > number_max || !find_.step()) return std::nullopt;
-    return Chunk{find_.number<std::uint64_t>(0) & number_max, std::string(find_.blob(1))};
-  });
+std::optional<FileStore::Chunk> FileStore::chunk_from(std::int64_t directory, std::uint64_t number) {
+  if (number > number_max) return std::nullopt;
+  const SqliteStatement::Use use(find_, row_id(directory, number), row_id(directory, number_max));
+  if (!find_.step()) return std::nullopt;
+  return Chunk{find_.number<std::uint64_t>(0) & number_max, std::string(find_.blob(1))};
 }
 
-base::Result<std::uint64_t> FileStore::find_chunk(std::int64_t directory, std::string_view name) {
-  const auto last = guarded("read the files of a directory", database_, [&] {
-    const SqliteStatement::Use use(last_, row_id(directory, 0), row_id(directory, number_max));
-    last_.step();
-    return last_.number<std::uint64_t>(0) & number_max;
-  });
-  if (!last) return last.error();
+std::uint64_t FileStore::find_chunk(std::int64_t directory, std::string_view name) {
+  const SqliteStatement::Use use(last_, row_id(directory, 0), row_id(directory, number_max));
+  last_.step();
   std::uint64_t low = 0;
   // Chunks after `high` start after the name; not every number up to it exists.
-  for (std::uint64_t high = *last; low < high;) {
+  for (std::uint64_t high = last_.number<std::uint64_t>(0) & number_max; low < high;) {
     const std::uint64_t middle = low + (high - low + 1) / 2;
     const auto chunk = chunk_from(directory, middle);
-    if (!chunk) return chunk.error();
-    if (*chunk && (*chunk)->first_name() <= name) {
-      low = (*chunk)->number;
+    if (chunk && chunk->first_name() <= name) {
+      low = chunk->number;
     } else {
       high = middle - 1;
     }
@@ -211,73 +201,55 @@ base::Result<std::uint64_t> FileStore::find_chunk(std::int64_t directory, std::s
   return low;
 }
 
-base::Result<> StoredFiles::seek_behind(std::string_view name) {
-  const auto chunk = store_->find_chunk(directory_, name);
-  if (!chunk) return chunk.error();
-  next_chunk_ = *chunk;
-  const auto is_there = go_to(name);
-  if (!is_there) return is_there.error();
-  if (*is_there) pop();
-  return {};
+void StoredFiles::seek_behind(std::string_view name) {
+  next_chunk_ = store_->find_chunk(directory_, name);
+  if (go_to(name)) pop();
 }
 
-base::Result<const std::string*> StoredFiles::peek() {
-  const std::string* const at_end = nullptr;
+const std::string* StoredFiles::peek() {
   while (!name_) {
-    if (!chunk_) {
-      const auto fetched = fetch();
-      if (!fetched) return fetched.error();
-      if (!*fetched) return at_end;
-    }
-    const auto file = chunk_->next();
-    if (file) {
+    if (!chunk_ && !fetch()) return nullptr;
+    if (const auto file = chunk_->next()) {
       name_ = file->name;
     } else {
-      if (!chunk_->ok()) return store_->damage(directory_);
+      if (!chunk_->ok()) fail_as_damaged();
       chunk_.reset();
     }
   }
   return &*name_;
 }
 
-base::Result<bool> StoredFiles::go_to(std::string_view name) {
-  for (;;) {
-    const auto at = peek();
-    if (!at) return at.error();
-    if (*at == nullptr || **at > name) return false;
-    if (**at == name) return true;
-    pop();
-  }
+bool StoredFiles::go_to(std::string_view name) {
+  const std::string* at = peek();
+  for (; at != nullptr && *at < name; at = peek()) pop();
+  return at != nullptr && *at == name;
 }
 
-base::Result<bool> StoredFiles::fetch() {
+bool StoredFiles::fetch() {
   auto chunk = store_->chunk_from(directory_, next_chunk_);
-  if (!chunk) return chunk.error();
-  if (!*chunk) return false;
-  next_chunk_ = (*chunk)->number + 1;
-  bytes_ = std::make_unique<const std::string>(std::move((*chunk)->bytes));
+  if (!chunk) return false;
+  next_chunk_ = chunk->number + 1;
+  bytes_ = std::make_unique<const std::string>(std::move(chunk->bytes));
   chunk_.emplace(*bytes_);
   return true;
 }
 
+base::Result<> FileFeed::add(std::int64_t directory, const Files& files) {
+  return guarded("write the files of a directory", database_, [&] { store_.add(directory, files); });
+}
+
 base::Result<bool> FileFeed::update(const DirectoryRow& before, const Files& files, bool differs) {
-  bool is_known = before.own.files == 0 && !is_first_;
-  if (!is_known) {
-    const auto has = store_.has(before.id);
-    if (!has) return has.error();
-    is_known = *has;
-  }
-  if (!is_known) {
-    const auto added = add(before.id, files);
-    if (!added) return added.error();
-    return !differs || is_first_;
-  }
-  if (!differs) return true;
-  const auto updated = store_.update(before.id, files, [&](std::string_view name, Change change) {
-    return changes_.add_file(before.id, name, change);
+  return guarded("write the files of a directory", database_, [&] {
+    const bool is_known = (before.own.files == 0 && !is_first_) || store_.has(before.id);
+    if (!is_known) {
+      store_.add(before.id, files);
+      return !differs || is_first_;
+    }
+    if (!differs) return true;
+    store_.update(before.id, files,
+                  [&](std::string_view name, Change change) { changes_.add_file(before.id, name, change); });
+    return true;
   });
-  if (!updated) return updated.error();
-  return true;
 }
 
 }  // namespace spoor::scanner

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scanner/store/owners.h"
+#include "scanner/store/directory_row.h"
 
 namespace spoor::scanner {
 

@@ -35,11 +35,15 @@ std::string_view common_ancestor(std::string_view key, std::string_view other) {
   return other_is_whole ? other : parent_key(key.substr(0, static_cast<std::size_t>(end - key.begin())));
 }
 
-LinkCorrections::LinkCorrections(SQLite::Database& database)
+LinkCorrections::LinkCorrections(SqliteDatabase& database)
     : find_(database, "SELECT bytes, allocated FROM link_corrections WHERE drive = ?1 AND path = ?2"),
       put_(database, "REPLACE INTO link_corrections(drive, path, bytes, allocated) VALUES(?1, ?2, ?3, ?4)"),
       erase_(database, "DELETE FROM link_corrections WHERE drive = ?1 AND path = ?2"),
       erase_drive_(database, "DELETE FROM link_corrections WHERE drive = ?1") {}
+
+bool LinkCorrections::are_in(SqliteDatabase& database) {
+  return SqliteStatement(database, "SELECT 1 FROM link_corrections LIMIT 1").step();
+}
 
 LinkCorrection& LinkCorrections::at(std::int64_t drive, std::string_view key) {
   const auto [entry, is_new] = collected_.try_emplace({drive, std::string(key)});
@@ -79,8 +83,7 @@ void LinkCorrections::write() {
 
 void LinkCorrections::erase(std::int64_t drive) {
   std::erase_if(collected_, [&](const auto& entry) { return entry.first.first == drive; });
-  const SqliteStatement::Use use(erase_drive_, drive);
-  erase_drive_.run();
+  erase_drive_.run(drive);
 }
 
 LinkCorrection LinkCorrections::find(std::int64_t drive, std::string_view key) {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <SQLiteCpp/Database.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "scanner/store/sqlite.h"
+#include "scanner/database/sqlite.h"
 
 namespace spoor::scanner {
 
@@ -44,14 +42,17 @@ constexpr std::uint64_t subtract_links(std::uint64_t sum, std::uint64_t correcti
 // has them. Only subtrees with an excess other than zero have a row, and only up to the path length of a
 // mark: the keys of a chain of directories take space quadratic in its depth.
 //
-// Differences are collected in memory, up to a bound, and written together. Failures are SQLite::Exception.
+// Differences are collected in memory, up to a bound, and written together. Failures are SqliteError.
 //
 // Not thread-safe. Works in the transaction that is open on the database, which must outlive it.
 class LinkCorrections {
  public:
   static constexpr std::size_t collected_bytes_max = 4U << 20U;
 
-  explicit LinkCorrections(SQLite::Database& database);
+  explicit LinkCorrections(SqliteDatabase& database);
+
+  // Whether there are any.
+  static bool are_in(SqliteDatabase& database);
 
   // The collected difference of the directory of this key: it counts in all subtrees that contain the
   // directory. Valid until write().

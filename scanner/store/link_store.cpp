@@ -45,7 +45,7 @@ std::string end_of_subtree(std::string_view key) { return std::string(key) + '\1
 
 }  // namespace
 
-LinkStore::LinkStore(SQLite::Database& database, std::size_t sorted_in_memory_max)
+LinkStore::LinkStore(SqliteDatabase& database, std::size_t sorted_in_memory_max)
     : database_(database),
       sorted_in_memory_max_(sorted_in_memory_max),
       corrections_(database),
@@ -148,7 +148,6 @@ base::Result<> LinkStore::apply_corrections(const std::stop_token& stop, At at) 
         if (holders_.empty()) remove(drive, no_directory, inode);
       }
     }
-    const SqliteStatement::Use use(forget_touched_);
     forget_touched_.run();
     chain_ = {};
     corrections_.write();
@@ -164,16 +163,13 @@ void LinkStore::begin_or_leave_new(At at) {
   for (auto& [drive, state] : states_) {
     if (state != State::is_new) continue;
     if (at == At::commit) {
-      const SqliteStatement::Use use(touch_, drive, no_inode);
-      touch_.run();
+      touch_.run(drive, no_inode);
     } else {
-      const SqliteStatement::Use use(touch_all_, drive);
-      touch_all_.run();
+      touch_all_.run(drive);
       state = State::is_known;
     }
   }
   if (at == At::commit) return;
-  const SqliteStatement::Use use(forget_new_);
   forget_new_.run();
 }
 
@@ -198,8 +194,7 @@ LinkStore::OwnedSize LinkStore::with_sign(OwnedSize owned, Sign sign) {
 LinkStore::State& LinkStore::state_of(std::int64_t drive) {
   const auto [entry, is_first] = states_.try_emplace(drive, State::empty);
   if (is_first) {
-    const SqliteStatement::Use use(has_any_, drive);
-    if (has_any_.step()) entry->second = is_new(drive) ? State::is_new : State::is_known;
+    if (has_any_.finds_row(drive)) entry->second = is_new(drive) ? State::is_new : State::is_known;
   }
   return entry->second;
 }
@@ -213,23 +208,19 @@ bool LinkStore::is_new(std::int64_t drive) {
 }
 
 std::optional<std::int64_t> LinkStore::find_directory(std::int64_t drive, std::string_view key) {
-  const SqliteStatement::Use use(find_directory_, drive, key);
-  if (!find_directory_.step()) return std::nullopt;
-  return find_directory_.number(0);
+  return find_directory_.find_number(drive, key);
 }
 
 std::int64_t LinkStore::add_directory(std::int64_t drive, std::string_view key) {
-  const SqliteStatement::Use use(add_directory_, drive, key);
-  add_directory_.run();
-  return database_.getLastInsertRowid();
+  add_directory_.run(drive, key);
+  return sqlite3_last_insert_rowid(database_.handle());
 }
 
 // SQLite may reuse its id.
 void LinkStore::forget_directory(std::int64_t directory) {
   paths_.erase(directory);
   chain_ = {};
-  const SqliteStatement::Use use(erase_directory_, directory);
-  erase_directory_.run();
+  erase_directory_.run(directory);
 }
 
 const std::string& LinkStore::key_of(std::int64_t directory) {
@@ -240,7 +231,7 @@ const std::string& LinkStore::key_of(std::int64_t directory) {
     paths_bytes_ = 0;
   }
   const SqliteStatement::Use use(find_path_, directory);
-  if (!find_path_.step()) throw SQLite::Exception("a hard link has no directory", SQLITE_CORRUPT);
+  if (!find_path_.step()) throw SqliteError("a hard link has no directory", SQLITE_CORRUPT);
   const auto added = paths_.emplace(directory, find_path_.blob(0)).first;
   paths_bytes_ += sizeof(*added) + added->second.size();
   return added->second;
@@ -290,24 +281,17 @@ void LinkStore::put(std::int64_t drive, std::int64_t directory, const LinkedFile
 
 void LinkStore::remove(std::int64_t drive, std::int64_t directory, std::uint64_t inode) {
   touch(drive, inode);
-  const SqliteStatement::Use use(remove_, drive, inode, directory);
-  remove_.run();
+  remove_.run(drive, inode, directory);
 }
 
 std::vector<std::int64_t> LinkStore::some_below(std::int64_t drive, std::string_view key) {
-  const std::string end = end_of_subtree(key);
-  const SqliteStatement::Use use(directories_below_, drive, key, end, erased_at_once);
-  std::vector<std::int64_t> directories;
-  while (directories_below_.step()) directories.push_back(directories_below_.number(0));
-  return directories;
+  return directories_below_.read_all([](const SqliteStatement& row) { return row.number(0); }, drive, key,
+                                     end_of_subtree(key), erased_at_once);
 }
 
 void LinkStore::touch(std::int64_t drive, std::uint64_t inode) {
   if (state_of(drive) == State::is_new) return;
-  {
-    const SqliteStatement::Use use(touch_, drive, inode);
-    if (touch_.run() == 0) return;
-  }
+  if (touch_.run(drive, inode) == 0) return;
   account(drive, inode, Sign::take_out);
 }
 

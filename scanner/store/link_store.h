@@ -1,7 +1,5 @@
 #pragma once
 
-#include <SQLiteCpp/Database.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,10 +13,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "scanner/database/sqlite.h"
 #include "scanner/store/files.h"
 #include "scanner/store/link_corrections.h"
 #include "scanner/store/owner_sums.h"
-#include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
 
@@ -42,7 +40,7 @@ class LinkStore {
   // At most this many directories that hold one file are sorted in memory; more are sorted by SQLite.
   static constexpr std::size_t sorted_max = 16'384;
 
-  explicit LinkStore(SQLite::Database& database, std::size_t sorted_in_memory_max = sorted_max);
+  explicit LinkStore(SqliteDatabase& database, std::size_t sorted_in_memory_max = sorted_max);
 
   // Replaces the links of a directory by exactly those in its own totals. `is_new`: it was not read before.
   base::Result<> replace(std::int64_t drive, std::string_view path, const LinkedFiles& files, bool is_new);
@@ -129,7 +127,7 @@ class LinkStore {
   void correct_owner(std::int64_t drive, std::string_view key, const OwnedSize& excess, std::uint64_t count);
   void make_chain(std::int64_t drive);
 
-  SQLite::Database& database_;
+  SqliteDatabase& database_;
   const std::size_t sorted_in_memory_max_;
   std::map<std::int64_t, State> states_;
   std::vector<Holder> holders_;  // of the current file

@@ -1,6 +1,5 @@
 #include "scanner/store/owner_sums.h"
 
-#include <SQLiteCpp/Column.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -33,7 +32,7 @@ std::string_view first_components(std::string_view path, std::uint32_t count) {
 
 Owners decode(const OwnerSums::Directory& directory) {
   auto owners = decode_owners(directory.owners, directory.own);
-  if (!owners) throw SQLite::Exception("the owners of a directory cannot be read", SQLITE_CORRUPT);
+  if (!owners) throw SqliteError("the owners of a directory cannot be read", SQLITE_CORRUPT);
   return *std::move(owners);
 }
 
@@ -44,7 +43,7 @@ OwnedTotals read_totals(const SqliteStatement& row, int index) {
 
 }  // namespace
 
-OwnerSums::OwnerSums(SQLite::Database& database, std::uint32_t depth)
+OwnerSums::OwnerSums(SqliteDatabase& database, std::uint32_t depth)
     : depth_(depth),
       last_(collected_.end()),
       has_any_(database, "SELECT 1 FROM owner_sums LIMIT 1"),
@@ -93,14 +92,13 @@ void OwnerSums::add_to(Owners& differences, const Owner& owner, const OwnedTotal
 void OwnerSums::erase_drive(std::int64_t drive) {
   std::erase_if(collected_, [&](const auto& entry) { return entry.first.second == drive; });
   last_ = collected_.end();
-  const SqliteStatement::Use use(erase_drive_, drive);
-  erase_drive_.run();
+  erase_drive_.run(drive);
 }
 
 void OwnerSums::write() {
   last_ = collected_.end();
   add_to_parents();
-  const bool may_be_known = has_rows();
+  const bool may_be_known = has_any_.finds_row();
   for (const auto& [place, differences] : collected_) {
     for (const auto& [owner, difference] : differences) {
       if (difference != OwnedTotals()) put(place, owner, difference, may_be_known);
@@ -121,11 +119,6 @@ void OwnerSums::add_to_parents() {
   }
 }
 
-bool OwnerSums::has_rows() {
-  const SqliteStatement::Use use(has_any_);
-  return has_any_.step();
-}
-
 void OwnerSums::put(const Place& place, const Owner& owner, const OwnedTotals& difference,
                     bool may_be_known) {
   const auto& [path, drive] = place;
@@ -135,13 +128,10 @@ void OwnerSums::put(const Place& place, const Owner& owner, const OwnedTotals& d
     if (find_.step()) sum.add(read_totals(find_, 0));
   }
   if (sum == OwnedTotals()) {
-    const SqliteStatement::Use use(erase_, path, owner.uid, owner.gid, drive);
-    erase_.run();
+    erase_.run(path, owner.uid, owner.gid, drive);
     return;
   }
-  const SqliteStatement::Use use(put_, path, owner.uid, owner.gid, drive, sum.files, sum.bytes,
-                                 sum.allocated);
-  put_.run();
+  put_.run(path, owner.uid, owner.gid, drive, sum.files, sum.bytes, sum.allocated);
 }
 
 std::string owners_setting(const OwnersKept& kept) { return fmt::format("{} {}", kept.depth, kept.scan); }
@@ -155,20 +145,20 @@ std::optional<OwnersKept> parse_owners_setting(std::string_view text) {
   return OwnersKept{*depth, *scan};
 }
 
-void create_owner_tables(SQLite::Database& database) { database.exec(tables); }
+void create_owner_tables(SqliteDatabase& database) { database.exec(tables); }
 
-void forget_owners(SQLite::Database& database) {
+void forget_owners(SqliteDatabase& database) {
   database.exec("DROP TABLE IF EXISTS owner_sums");
   database.exec("UPDATE directories SET owners = x'' WHERE owners <> x''");
   database.exec("UPDATE newer SET owners = x'' WHERE owners <> x''");
   database.exec("UPDATE links SET owner = NULL WHERE owner IS NOT NULL");
 }
 
-bool for_each_owner(SQLite::Database& database, std::string_view path,
+bool for_each_owner(SqliteDatabase& database, std::string_view path,
                     const std::function<bool(const OwnerEntry&)>& visit) {
-  SqliteStatement setting(database, "SELECT value FROM settings WHERE key = ?", SqliteText{owners_key});
-  const auto kept = setting.step() ? parse_owners_setting(setting.blob(0)) : std::nullopt;
-  const auto last = database.execAndGet("SELECT max(id) FROM scans").getInt64();
+  const auto setting = find_setting(database, owners_key);
+  const auto kept = setting ? parse_owners_setting(*setting) : std::nullopt;
+  const auto last = database.number("SELECT max(id) FROM scans");
   if (!kept || kept->scan != static_cast<std::uint64_t>(last) || first_components(path, kept->depth) != path)
     return false;
   SqliteStatement query(database,

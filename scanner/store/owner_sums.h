@@ -1,7 +1,5 @@
 #pragma once
 
-#include <SQLiteCpp/Database.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,9 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "scanner/database/sqlite.h"
 #include "scanner/store/directory_row.h"
-#include "scanner/store/owners.h"
-#include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
 
@@ -22,13 +19,13 @@ namespace spoor::scanner {
 // collected in memory, up to a bound, and written together.
 //
 // Not thread-safe. Works in the transaction that is open on the database, which must outlive it. Failures are
-// SQLite::Exception.
+// SqliteError.
 class OwnerSums {
  public:
   static constexpr std::size_t collected_bytes_max = 16U << 20U;
 
   // Sums of directories at most `depth` levels below the root of all drives.
-  OwnerSums(SQLite::Database& database, std::uint32_t depth);
+  OwnerSums(SqliteDatabase& database, std::uint32_t depth);
 
   // Paths are logical ones.
   void add(std::int64_t drive, std::string_view path, const Owner& owner, const OwnedTotals& difference);
@@ -57,7 +54,6 @@ class OwnerSums {
   Owners& at(std::int64_t drive, std::string_view path);
   void add_to(Owners& differences, const Owner& owner, const OwnedTotals& difference);
   void add_to_parents();
-  bool has_rows();
   void put(const Place& place, const Owner& owner, const OwnedTotals& difference, bool may_be_known);
 
   const std::uint32_t depth_;
@@ -80,9 +76,9 @@ struct OwnersKept {
 std::string owners_setting(const OwnersKept& kept);
 std::optional<OwnersKept> parse_owners_setting(std::string_view text);
 
-void create_owner_tables(SQLite::Database& database);
+void create_owner_tables(SqliteDatabase& database);
 // Removes all that is stored of owners.
-void forget_owners(SQLite::Database& database);
+void forget_owners(SqliteDatabase& database);
 
 // The files of one owner in a subtree, on all drives.
 struct OwnerEntry {
@@ -94,7 +90,7 @@ struct OwnerEntry {
 
 // Calls `visit` for each owner of files in the directory or below it, by uid and gid, until it returns false.
 // Returns false if the last scan kept none, or none of directories so deep.
-bool for_each_owner(SQLite::Database& database, std::string_view path,
+bool for_each_owner(SqliteDatabase& database, std::string_view path,
                     const std::function<bool(const OwnerEntry&)>& visit);
 
 }  // namespace spoor::scanner

@@ -2,7 +2,8 @@
 
 #include <utility>
 
-#include "scanner/store/sqlite.h"
+#include "scanner/database/sqlite.h"
+#include "scanner/errors.h"
 
 namespace spoor::scanner {
 namespace {

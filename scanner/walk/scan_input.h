@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "scanner/store/history_options.h"
+#include "scanner/history/history_options.h"
 #include "scanner/store/scan_record.h"
 #include "scanner/walk/directory_reader.h"
 #include "scanner/walk/pace.h"

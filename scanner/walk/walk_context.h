@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "scanner/errors.h"
-#include "scanner/store/touched_paths.h"
+#include "scanner/history/history_options.h"
 #include "scanner/store/usage_database.h"
 #include "scanner/walk/scan_input.h"
 #include "scanner/walk/scan_plan.h"

@@ -1,8 +1,5 @@
 #include "tests/bench/scan_node.h"
 
-#include <SQLiteCpp/Column.h>
-#include <SQLiteCpp/Database.h>
-#include <SQLiteCpp/Statement.h>
 #include <fmt/format.h>
 
 #include <fstream>
@@ -10,6 +7,7 @@
 #include <stdexcept>
 
 #include "scanner/store/directory_names.h"
+#include "scanner/database/sqlite.h"
 #include "tests/support/loopback.h"
 
 namespace spoor::bench {
@@ -108,12 +106,11 @@ void ScanNode::forget_scans() const {
 DatabaseFigures ScanNode::database() const {
   DatabaseFigures figures;
   for (const fs::path& file : database_files(folder_ / "data")) figures.bytes += fs::file_size(file);
-  SQLite::Database database(folder_ / "data" / "scan.db", SQLite::OPEN_READONLY);
-  figures.directories =
-      static_cast<std::uint64_t>(database.execAndGet("SELECT count(*) FROM directories").getInt64());
-  SQLite::Statement query(database, "SELECT entries FROM names");
-  while (query.executeStep()) {
-    const std::string entries = query.getColumn(0).getString();
+  scanner::SqliteDatabase database(folder_ / "data" / "scan.db", SQLITE_OPEN_READONLY);
+  figures.directories = static_cast<std::uint64_t>(database.number("SELECT count(*) FROM directories"));
+  scanner::SqliteStatement query(database, "SELECT entries FROM names");
+  while (query.step()) {
+    const std::string entries = std::string(query.blob(0));
     scanner::NameChunkReader names(entries);
     while (names.next()) figures.name_bytes += names.name().size();
   }

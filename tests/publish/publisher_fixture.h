@@ -1,15 +1,14 @@
 // A publisher over the feed of a scanned node, with a sink that fails as servers do.
 #pragma once
 
-#include <SQLiteCpp/Database.h>
-
 #include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "publish/publisher.h"
-#include "scanner/store/checksum_vfs.h"
+#include "scanner/database/checksum_vfs.h"
+#include "scanner/database/sqlite.h"
 #include "tests/publish/model_sink.h"
 #include "tests/scanner/scanned_node.h"
 #include "tests/support/random.h"
@@ -74,7 +73,7 @@ class PublisherTest : public scanner::ScannedNode {
 
   // Of the cursor.
   void fail_commits(bool fail) {
-    SQLite::Database database(temp / "consumers.db", SQLite::OPEN_READWRITE, 0, scanner::checksum_vfs());
+    scanner::SqliteDatabase database(temp / "consumers.db", SQLITE_OPEN_READWRITE, scanner::checksum_vfs());
     database.exec("DROP TRIGGER IF EXISTS fail");
     if (fail)
       database.exec(

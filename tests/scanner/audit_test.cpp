@@ -1,7 +1,6 @@
 // Changes that nobody marked: found within a period, counted and named, and the totals mended.
 
-#include <SQLiteCpp/Column.h>
-#include <SQLiteCpp/Database.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,16 +1,15 @@
 #include "scanner/feed/change_feed.h"
 
-#include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
 #include <fstream>
 
+#include "scanner/database/checksum_vfs.h"
+#include "scanner/database/sqlite.h"
 #include "scanner/errors.h"
 #include "scanner/feed/consumers.h"
-#include "scanner/store/checksum_vfs.h"
-#include "scanner/store/sqlite.h"
-#include "tests/scanner/scanned_node.h"
+#include "tests/scanner/feed_node.h"
 #include "tests/support/sanitizer.h"
 
 namespace spoor::scanner {
@@ -20,45 +19,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class ChangeFeedTest : public ScannedNode {
+class ChangeFeedTest : public FeedNode {
  protected:
-  explicit ChangeFeedTest(std::vector<std::string> drives = {"drive"}) : ScannedNode(std::move(drives)) {}
+  explicit ChangeFeedTest(std::vector<std::string> drives = {"drive"}) : FeedNode(std::move(drives)) {}
 
-  // "+ path" for new, "~ path" for changed, "- path" for deleted directories; {"gone"} where not kept.
-  std::vector<std::string> feed(std::uint64_t since, std::optional<std::uint64_t> until = {}) {
-    std::vector<std::string> lines;
-    FeedRange range{.since = since, .until = until, .after = {}};
-    if (!read(range, UINT64_MAX, lines)) lines = {"gone"};
-    std::vector<std::string> in_parts;
-    while (read(range, 1, in_parts) && range.after) {
-    }
-    if (lines != std::vector<std::string>{"gone"}) {
-      EXPECT_EQ(in_parts, lines);
-    }
-    return lines;
-  }
-
-  // Adds the lines of so many entries at most; `range` goes on behind them, or begins anew at its end.
-  // Whether the range is kept.
-  bool read(FeedRange& range, std::uint64_t entries_max, std::vector<std::string>& lines) {
-    std::optional<std::string> last;
-    std::uint64_t entries = 0;
-    const auto until = read_changes(*database, range, [&](const FeedEntry& entry) {
-      if (entries == entries_max) return false;
-      ++entries;
-      last = entry.path;
-      if (entry.is_deleted) lines.push_back("- " + entry.path);
-      if (entry.is_there) lines.push_back((entry.is_new ? "+ " : "~ ") + entry.path);
-      return true;
-    });
-    EXPECT_TRUE(until) << until.error().message;
-    range.after = entries == entries_max ? last : std::nullopt;
-    return until && *until;
+  Lines feed(std::uint64_t since, std::optional<std::uint64_t> until = {}) {
+    return FeedNode::feed({.since = since, .until = until, .after = {}});
   }
 
   std::uint64_t entries_kept() {
-    return static_cast<std::uint64_t>(
-        database->handle().execAndGet("SELECT count(*) FROM changes").getInt64());
+    return static_cast<std::uint64_t>(database->handle().number("SELECT count(*) FROM changes"));
   }
 
   // A change and a scan that finds it.
@@ -201,13 +171,13 @@ TEST_F(TwoDrivesFeedTest, WholeTreeInPages_ScanCommitsBetweenPages_IsConsistent)
   scan();
   FeedRange range{.since = 1, .until = 2, .after = {}};
   std::vector<std::string> lines;
-  ASSERT_TRUE(read(range, 3, lines));
+  ASSERT_TRUE(read_part(range, 3, lines));
   EXPECT_EQ(range.after, "a/x/b");
   std::filesystem::remove_all(on_drive("a/x/c", 1));
   std::filesystem::create_directory(on_drive("a/x/aa", 1));
   for (const char* path : {"a/x/c", "a/x/aa"}) mark(path);
   scan();
-  ASSERT_TRUE(read(range, 100, lines));
+  ASSERT_TRUE(read_part(range, 100, lines));
   EXPECT_THAT(lines, ElementsAre("~ a", "- a/x", "+ a/x", "+ a/x/b", "+ a/x/b/deep", "+ a/x/d", "~ a/y",
                                  "+ a/y/fresh"));
   EXPECT_THAT(feed(2), ElementsAre("~ a/x", "+ a/x/aa", "- a/x/c")) << "what came between the parts";
@@ -453,7 +423,7 @@ TEST_F(ConsumersTest, Move_DoesNotUndoForget) {
 // A Spoor before this table moves the consumer, and leaves the row.
 TEST_F(ConsumersTest, FileWithoutProgress_GetsTheTableAndAnOldRowDoesNotCount) {
   ASSERT_TRUE(consumers().commit({"sink", "id", 7, {}, ConsumerProgress{.until = 9, .after = "a"}}));
-  SQLite::Database file(temp_ / "consumers.db", SQLite::OPEN_READWRITE, 0, checksum_vfs());
+  SqliteDatabase file(temp_ / "consumers.db", SQLITE_OPEN_READWRITE, checksum_vfs());
   file.exec("UPDATE consumers SET scan = 8");
   EXPECT_FALSE(consumers().find("sink").value()->progress);
   file.exec("DROP TABLE progress");
@@ -461,12 +431,22 @@ TEST_F(ConsumersTest, FileWithoutProgress_GetsTheTableAndAnOldRowDoesNotCount) {
   EXPECT_EQ(consumers().find("sink").value()->progress->after, "a");
 }
 
+TEST_F(ConsumersTest, WriteThatFails_IsAnErrorAndLeavesThePosition) {
+  auto all = consumers();
+  ASSERT_TRUE(all.commit({"sink", "id", 7, {}}));
+  SqliteDatabase(temp_ / "consumers.db", SQLITE_OPEN_READWRITE, checksum_vfs())
+      .exec("CREATE TRIGGER fail BEFORE INSERT ON consumers BEGIN SELECT RAISE(ABORT, 'no commit'); END");
+  EXPECT_EQ(all.commit({"sink", "id", 8, {}}).error().code, Errc::database_failed);
+  EXPECT_EQ(all.move({"sink", "id", 8, {}}).error().code, Errc::database_failed);
+  EXPECT_EQ(all.position("sink", "id").value(), 7U);
+}
+
 TEST_F(ConsumersTest, InvalidNamesAndTooManyConsumers_AreRefused) {
   auto all = consumers();
   for (const std::string& bad : {std::string(), std::string("a\nb"), std::string(256, 'x')}) {
     EXPECT_EQ(all.commit({bad, "id", 1, {}}).error().code, std::errc::invalid_argument) << bad;
   }
-  SQLite::Database(temp_ / "consumers.db", SQLite::OPEN_READWRITE, 0, checksum_vfs())
+  SqliteDatabase(temp_ / "consumers.db", SQLITE_OPEN_READWRITE, checksum_vfs())
       .exec(
           "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999) "
           "INSERT INTO consumers SELECT 'c' || i, 'id', 1, 0 FROM n");
@@ -491,9 +471,19 @@ TEST_F(ConsumersTest, DamagedFile_IsSetAsideAndStartsOver) {
   EXPECT_EQ(consumers().position("rsync", "id").value(), 8U);
 }
 
+TEST_F(ConsumersTest, FileThatCannotBeOpened_IsAnErrorAndIsKept) {
+  EXPECT_EQ(Consumers::open(temp_ / "missing").error().code, Errc::database_failed);
+  std::filesystem::create_directory(temp_ / "consumers.db");
+  const auto opened = Consumers::open(temp_.path());
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Errc::database_failed);
+  EXPECT_THAT(opened.error().message, HasSubstr("consumers.db"));
+  EXPECT_TRUE(std::filesystem::is_directory(temp_ / "consumers.db"));
+}
+
 TEST_F(ConsumersTest, FileOfAnotherProgram_IsRefused) {
   {
-    SQLite::Database(temp_ / "consumers.db", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
+    SqliteDatabase(temp_ / "consumers.db", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
         .exec("CREATE TABLE t(x)");
   }
   EXPECT_THAT(Consumers::open(temp_.path()).error().message, HasSubstr("move it aside"));

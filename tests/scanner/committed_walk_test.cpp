@@ -14,7 +14,6 @@
 #include "scanner/store/directory_store.h"
 #include "scanner/walk/unfinished_scan.h"
 #include "tests/scanner/feed_copies.h"
-#include "tests/scanner/file_copy.h"
 #include "tests/scanner/scanned_node.h"
 
 namespace spoor::scanner {

@@ -74,13 +74,6 @@ TEST_F(DirectoryStoreTest, EncodedRow_CutOrTooLong_IsRefused) {
   }
 }
 
-TEST_F(DirectoryStoreTest, RootRow_HasEmptyName) {
-  ASSERT_TRUE(store().put(DirectoryStore::parent_of_root(3), row("", 9)));
-  ASSERT_TRUE(find(-3, ""));
-  EXPECT_EQ(find(-3, "")->id, 9);
-  EXPECT_FALSE(find(3, ""));
-}
-
 TEST_F(DirectoryStoreTest, Put_ReplacesExistingRow) {
   ASSERT_TRUE(store().put(1, row("a", 5)));
   ASSERT_TRUE(store().put(1, row("a", 6)));

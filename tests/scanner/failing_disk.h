@@ -1,10 +1,14 @@
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <map>
 
 namespace spoor::scanner {
@@ -82,5 +86,31 @@ class FailingDisk {
 
   sqlite3_vfs vfs_ = {};
 };
+
+// Runs the action, which has to succeed, on a copy of a database, in a process that is killed at its first
+// write, then at its second one, and so on until it ends. Calls `check` after each. Returns the number of
+// kills.
+inline int kill_at_each_write(const std::filesystem::path& file, const std::function<bool()>& action,
+                              const std::function<void()>& check) {
+  const std::filesystem::path saved = file.native() + ".saved";
+  std::filesystem::copy_file(file, saved);
+  for (int at = 1; at < 1000; ++at) {
+    for (const char* const suffix : {"", "-wal", "-shm", ".commit"})
+      std::filesystem::remove(file.native() + suffix);
+    std::filesystem::copy_file(saved, file);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const FailingDisk disk(FailingDisk::Fate::killed, at);
+      ::_exit(action() ? 0 : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    check();
+    EXPECT_EQ(status, WIFEXITED(status) ? 0 : SIGKILL);
+    if (WIFEXITED(status) || ::testing::Test::HasFailure()) return at - 1;
+  }
+  ADD_FAILURE() << "it never ends";
+  return 0;
+}
 
 }  // namespace spoor::scanner

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "scanner/feed/change_feed.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {
@@ -24,9 +23,49 @@ bool is_below(const std::string& path, const std::string& top) {
   return top.empty() || path == top || path.starts_with(top + "/");
 }
 
+// Both are maps by path.
+template <class Copy>
+void expect_equal(const Copy& copy, const Copy& source, const char* which) {
+  for (const auto& [path, files] : source) {
+    const auto found = copy.find(path);
+    if (found == copy.end()) {
+      ADD_FAILURE() << "'" << path << "' is missing in " << which;
+    } else {
+      EXPECT_EQ(found->second, files) << "'" << path << "' in " << which;
+    }
+  }
+  for (const auto& [path, files] : copy)
+    EXPECT_TRUE(source.contains(path)) << "'" << path << "' is left over in " << which;
+}
+
 }  // namespace
 
-FeedCopies::Files FeedCopies::files_of(const std::vector<fs::path>& drives, const std::string& path) {
+std::optional<std::vector<FeedEntry>> FeedFollower::read(UsageDatabase& database, const std::string& only,
+                                                         bool files) {
+  constexpr std::size_t part = 3;
+  FeedRange range{.since = since_, .until = {}, .after = {}, .files = files, .drive = only};
+  std::vector<FeedEntry> found;
+  for (std::size_t before = 0;; before = found.size()) {
+    const auto until = read_changes(database, range, [&](const FeedEntry& entry) {
+      found.push_back(entry);
+      return found.size() < before + part;
+    });
+    EXPECT_TRUE(until) << until.error().message;
+    if (!until || !*until) {
+      EXPECT_TRUE(found.empty());
+      ++from_scratch;
+      since_ = latest_scan(database).value();
+      return std::nullopt;
+    }
+    if (found.size() < before + part) {
+      since_ = **until;
+      return found;
+    }
+    range.go_on_behind(found.back());
+  }
+}
+
+FeedCopies::Files FeedCopies::files_of(const Drives& drives, const std::string& path) {
   Files files;
   for (const fs::path& drive : drives) {
     if (!is_real_directory(drive / path)) continue;
@@ -38,7 +77,7 @@ FeedCopies::Files FeedCopies::files_of(const std::vector<fs::path>& drives, cons
   return files;
 }
 
-FeedCopies::Copy FeedCopies::everything(const std::vector<fs::path>& drives) {
+FeedCopies::Copy FeedCopies::everything(const Drives& drives) {
   Copy copy;
   copy[""] = files_of(drives, "");
   for (const fs::path& drive : drives) {
@@ -62,7 +101,7 @@ void FeedCopies::make(Copy& copy, const std::string& path) {
   copy[path];
 }
 
-void FeedCopies::delete_extraneous(Copy& copy, const std::vector<fs::path>& drives, const std::string& path) {
+void FeedCopies::delete_extraneous(Copy& copy, const Drives& drives, const std::string& path) {
   std::vector<std::string> gone;
   for (const auto& [each, files] : copy) {
     if (each.empty() || each == path || tracker::parent_path(each) != path) continue;
@@ -73,44 +112,18 @@ void FeedCopies::delete_extraneous(Copy& copy, const std::vector<fs::path>& driv
   for (const std::string& each : gone) erase(copy, each);
 }
 
-base::Result<std::optional<std::uint64_t>> read_in_parts(UsageDatabase& database, FeedRange range,
-                                                         std::vector<FeedEntry>& found) {
-  constexpr std::size_t part = 3;
-  const auto read_part = [&] {
-    std::size_t count = 0;
-    return read_changes(database, range, [&](const FeedEntry& entry) {
-      found.push_back(entry);
-      return ++count < part;
-    });
-  };
-  auto until = read_part();
-  for (std::size_t before = 0; until && found.size() == before + part; until = read_part()) {
-    before = found.size();
-    range.go_on_behind(found.back());
-  }
-  return until;
-}
-
-void FeedCopies::follow(UsageDatabase& database, const std::vector<fs::path>& drives,
-                        const std::string& only) {
-  std::vector<FeedEntry> found;
-  const auto until =
-      read_in_parts(database, {.since = since_, .until = {}, .after = {}, .drive = only}, found);
-  ASSERT_TRUE(until) << until.error().message;
-  if (!*until) {
-    EXPECT_TRUE(found.empty());
-    ++from_scratch;
+void FeedCopies::follow(UsageDatabase& database, const Drives& drives, const std::string& only) {
+  const auto found = read(database, only, false);
+  if (!found) {
     mirrored_ = told_ = everything(drives);
-    since_ = latest_scan(database).value();
     return;
   }
-  since_ = **until;
-  entries += static_cast<int>(found.size());
-  for (const FeedEntry& entry : found) {
+  entries += static_cast<int>(found->size());
+  for (const FeedEntry& entry : *found) {
     EXPECT_TRUE(entry.is_there || entry.is_deleted) << entry.path;
     if (entry.is_deleted) erase(told_, entry.path);
   }
-  for (const FeedEntry& entry : found) {
+  for (const FeedEntry& entry : *found) {
     if (!entry.is_there) continue;
     for (Copy* const copy : {&mirrored_, &told_}) {
       make(*copy, entry.path);
@@ -120,22 +133,45 @@ void FeedCopies::follow(UsageDatabase& database, const std::vector<fs::path>& dr
   }
 }
 
-void FeedCopies::expect_same(const std::vector<fs::path>& drives) const {
+void FeedCopies::expect_same(const Drives& drives) const {
   const Copy source = everything(drives);
-  for (const Copy* const copy : {&mirrored_, &told_}) {
-    const char* const which = copy == &told_ ? "what was told to be deleted" : "what was mirrored";
-    for (const auto& [path, files] : source) {
-      const auto found = copy->find(path);
-      if (found == copy->end()) {
-        ADD_FAILURE() << "'" << path << "' is missing in " << which;
-      } else {
-        EXPECT_EQ(found->second, files) << "'" << path << "' in " << which;
-      }
-    }
-    for (const auto& [path, files] : *copy) {
-      EXPECT_TRUE(source.contains(path)) << "'" << path << "' is left over in " << which;
+  expect_equal(mirrored_, source, "what was mirrored");
+  expect_equal(told_, source, "what was told to be deleted");
+}
+
+FileCopy::Copy FileCopy::everything(const Drives& drives) {
+  Copy copy;
+  for (const auto& [path, files] : FeedCopies::everything(drives)) {
+    for (const auto& [name, digest] : files) copy[tracker::join_path(path, name)] = digest;
+  }
+  return copy;
+}
+
+void FileCopy::follow(UsageDatabase& database, const Drives& drives, const std::string& only) {
+  const auto found = read(database, only, true);
+  if (!found) {
+    copy_ = everything(drives);
+    return;
+  }
+  for (const FeedEntry& entry : *found) {
+    if (!entry.is_deleted) continue;
+    if (entry.is_file) {
+      copy_.erase(entry.path);
+    } else {
+      std::erase_if(copy_, [&](const auto& file) { return file.first.starts_with(entry.path + '/'); });
     }
   }
+  for (const FeedEntry& entry : *found) {
+    if (!entry.is_file || !entry.is_there) continue;
+    ++files_told;
+    const auto files = FeedCopies::files_of(drives, std::string(tracker::parent_path(entry.path)));
+    const auto file = files.find(entry.path.substr(entry.path.rfind('/') + 1));
+    if (file != files.end()) copy_[entry.path] = file->second;
+  }
+}
+
+void FileCopy::expect_same(const Drives& drives) const {
+  expect_equal(copy_, everything(drives), "the copy of the files");
 }
 
 }  // namespace spoor::scanner

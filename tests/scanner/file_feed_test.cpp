@@ -1,9 +1,6 @@
-#include <SQLiteCpp/Column.h>
-#include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
 
-#include "scanner/feed/change_feed.h"
-#include "tests/scanner/scanned_node.h"
+#include "tests/scanner/feed_node.h"
 
 namespace spoor::scanner {
 namespace {
@@ -11,44 +8,31 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class FileFeedTest : public ScannedNode {
+class FileFeedTest : public FeedNode {
  protected:
-  explicit FileFeedTest(std::vector<std::string> drives = {"drive"}) : ScannedNode(std::move(drives)) {
+  explicit FileFeedTest(std::vector<std::string> drives = {"drive"}) : FeedNode(std::move(drives)) {
     options.file_feed = true;
   }
 
-  // "+ path" for new, "~ path" for changed, "- path" for deleted ones; directories have a / at the end.
-  std::vector<std::string> feed(std::uint64_t since) {
-    std::vector<std::string> lines =
-        read({.since = since, .until = {}, .after = {}, .files = true}, UINT64_MAX);
-    EXPECT_EQ(read({.since = since, .until = {}, .after = {}, .files = true}, 1), lines) << "in parts";
-    return lines;
+  Lines feed(std::uint64_t since) {
+    return FeedNode::feed({.since = since, .until = {}, .after = {}, .files = true});
+  }
+  Lines directories_feed(std::uint64_t since) {
+    return FeedNode::feed({.since = since, .until = {}, .after = {}});
   }
 
-  std::vector<std::string> read(FeedRange range, std::uint64_t part) {
-    std::vector<std::string> lines;
-    for (bool has_more = true; has_more;) {
-      std::uint64_t entries = 0;
-      std::optional<FeedEntry> last;
-      const auto until = read_changes(*database, range, [&](const FeedEntry& entry) {
-        if (entries == part) return false;
-        ++entries;
-        last = entry;
-        const std::string path = entry.path + (entry.is_file ? "" : "/");
-        if (entry.is_deleted) lines.push_back("- " + path);
-        if (entry.is_there) lines.push_back((entry.is_new ? "+ " : "~ ") + path);
-        return true;
-      });
-      EXPECT_TRUE(until) << until.error().message;
-      if (!until || !*until) return {"gone"};
-      has_more = entries == part;
-      if (has_more) range.go_on_behind(*last);
-    }
-    return lines;
+  // A scan that is killed after so many reads.
+  void kill_after(std::uint64_t reads) {
+    reader.before_read = [this, left = reads](std::string_view) mutable {
+      if (left-- == 0) stop.request_stop();
+    };
+    EXPECT_FALSE(try_scan());
+    reader.before_read = nullptr;
+    stop = {};
   }
 
   std::int64_t count(const std::string& table) {
-    return database->handle().execAndGet("SELECT count(*) FROM " + table).getInt64();
+    return database->handle().number("SELECT count(*) FROM " + table);
   }
   bool has_file_tables() {
     return count("sqlite_master WHERE name IN ('files', 'file_changes', 'files_go')") > 0;
@@ -110,14 +94,9 @@ TEST_F(CoarseTimesTest, IdleScan_ReadsNothing) {
 
 TEST_F(CoarseTimesTest, ResumedScan_RemembersUntrustedTimestamps) {
   resumes = true;
-  reader.before_read = [this](std::string_view path) {
-    if (path == "b") stop.request_stop();
-  };
   const std::int64_t changed_ns = reader.open_drive(drive() / "a")->ctime_ns;
   reader.clock.set_wall(base::WallTime(std::chrono::nanoseconds(changed_ns)));
-  EXPECT_FALSE(try_scan());
-  reader.before_read = nullptr;
-  stop = {};
+  EXPECT_TRUE(stop_at("b"));
   scan_after(std::chrono::hours(1));
   EXPECT_TRUE(has_resumed);
   mark("a/rewritten", tracker::MarkKind::file);
@@ -136,7 +115,7 @@ TEST_F(FileFeedTest, NewChangedAndDeletedFiles_AreListed) {
   for (const char* path : {"a", "b"}) mark(path);
   scan();
   EXPECT_THAT(feed(1), ElementsAre("~ /", "~ top", "~ a/", "~ a/changed", "+ a/fresh", "- a/gone"));
-  EXPECT_THAT(read({.since = 1, .until = {}, .after = {}}, UINT64_MAX), ElementsAre("~ /", "~ a/"))
+  EXPECT_THAT(directories_feed(1), ElementsAre("~ ", "~ a"))
       << "files are told only where they are asked for";
   options.full = true;
   scan();
@@ -221,7 +200,7 @@ TEST_F(FileFeedTest, SwitchedOn_WalksEverythingAndFeedStartsThere) {
   EXPECT_EQ(report.record.figures.dirs_walked, 3U);
   EXPECT_TRUE(keeps_files(*database).value());
   EXPECT_THAT(feed(1), ElementsAre("gone")) << "which files changed before is not known";
-  EXPECT_THAT(read({.since = 1, .until = {}, .after = {}}, UINT64_MAX), ElementsAre("~ a/"));
+  EXPECT_THAT(directories_feed(1), ElementsAre("~ a"));
   EXPECT_THAT(feed(2), IsEmpty());
   make_file("a/file", 20);
   mark("a");
@@ -330,13 +309,7 @@ TEST_F(FileFeedTest, KilledScan_ResumesWithFilesItRead) {
   for (int number = 0; number < 1100; ++number) make_file("a/x" + std::to_string(1000 + number) + "/file");
   make_file("a/x0000/file", 20);
   mark("a", tracker::MarkKind::tree);
-  std::uint64_t left = 1080;
-  reader.before_read = [&, left](std::string_view) mutable {
-    if (left-- == 0) stop.request_stop();
-  };
-  EXPECT_FALSE(try_scan());
-  reader.before_read = nullptr;
-  stop = {};
+  kill_after(1080);
   scan_counting_reads();
   EXPECT_TRUE(has_resumed);
   EXPECT_LT(reader.read_paths.size(), 200U);
@@ -351,13 +324,7 @@ TEST_F(FileFeedTest, KilledScanWithoutFileFeed_IsNotResumedWithIt) {
   resumes = true;
   options.file_feed = false;
   for (int number = 0; number < 1100; ++number) make_file("x" + std::to_string(number) + "/file");
-  std::uint64_t left = 1080;
-  reader.before_read = [&, left](std::string_view) mutable {
-    if (left-- == 0) stop.request_stop();
-  };
-  EXPECT_FALSE(try_scan());
-  reader.before_read = nullptr;
-  stop = {};
+  kill_after(1080);
   options.file_feed = true;
   scan();
   EXPECT_FALSE(has_resumed);

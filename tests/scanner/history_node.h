@@ -1,16 +1,13 @@
 // A scanned node that keeps a history, and reads it.
 #pragma once
 
-#include <SQLiteCpp/Column.h>
-#include <SQLiteCpp/Database.h>
-
 #include <chrono>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "scanner/store/history_query.h"
+#include "scanner/usage/history_query.h"
 #include "tests/scanner/scanned_node.h"
 
 namespace spoor::scanner {
@@ -46,7 +43,7 @@ class HistoryNode : public ScannedNode {
     return found && *found ? **found : Usage();
   }
 
-  std::int64_t count(const std::string& query) { return database->handle().execAndGet(query).getInt64(); }
+  std::int64_t count(const std::string& query) { return database->handle().number(query); }
 
   ScanReport last;
 };

@@ -1,4 +1,4 @@
-#include "scanner/store/history_point.h"
+#include "scanner/history/history_point.h"
 
 #include <gmock/gmock.h>
 
@@ -51,35 +51,6 @@ TEST(HistoryPointTest, Newest72Hours_KeepTheLastPointOfEach) {
     at.insert(at.begin() + static_cast<std::ptrdiff_t>(2 * number), kept[number] - 10);
   kept.insert(kept.begin(), at.front());
   EXPECT_EQ(times(thinned(at)), kept) << "with the first one";
-}
-
-TEST(HistoryPointTest, BeforeThose_TheLastPointOfEachOf90DaysStays) {
-  const std::int64_t now = start + 300 * day + hour - 1;
-  const auto hours = times_every(hour, 72, now);
-  const std::int64_t last = start + 297 * day - 1;
-  const auto days = times_every(day, 90, last);
-  std::vector<std::int64_t> at{start};
-  for (const std::int64_t each : days) at.insert(at.end(), {each - hour, each});
-  at.insert(at.end(), hours.begin(), hours.end());
-  std::vector<std::int64_t> kept{start};
-  kept.insert(kept.end(), days.begin(), days.end());
-  kept.insert(kept.end(), hours.begin(), hours.end());
-  EXPECT_EQ(times(thinned(at)), kept);
-}
-
-TEST(HistoryPointTest, BeforeThose_TheLastPointOfEachMonthStays) {
-  const std::int64_t now = start + 500 * day + hour - 1;
-  const auto days = times_every(day, 90, start + 497 * day - 1);
-  const auto hours = times_every(hour, 72, now);
-  // 2024-10-30, -31, 2024-11-01, -30, 2024-12-01.
-  std::vector<std::int64_t> at{
-      start, start + 26 * day, start + 27 * day, start + 28 * day, start + 57 * day, start + 58 * day};
-  std::vector<std::int64_t> kept{start, start + 27 * day, start + 57 * day, start + 58 * day};
-  for (auto* const list : {&at, &kept}) {
-    list->insert(list->end(), days.begin(), days.end());
-    list->insert(list->end(), hours.begin(), hours.end());
-  }
-  EXPECT_EQ(times(thinned(at)), kept);
 }
 
 TEST(HistoryPointTest, RarePoints_AreKeptHoweverOldTheyAre) {

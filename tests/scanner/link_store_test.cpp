@@ -1,6 +1,5 @@
 #include "scanner/store/link_store.h"
 
-#include <SQLiteCpp/Column.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -73,7 +72,7 @@ class LinkStoreTest : public ::testing::Test {
     return store_->correction(drive, path).value().bytes;
   }
   std::int64_t rows(const std::string& table) {
-    return database_.handle().execAndGet("SELECT count(*) FROM " + table).getInt64();
+    return database_.handle().number("SELECT count(*) FROM " + table);
   }
   void expect_no_rows() {
     for (const char* const table : {"links", "link_directories", "link_changes", "link_corrections"}) {
@@ -86,27 +85,6 @@ class LinkStoreTest : public ::testing::Test {
   std::unique_ptr<ScanTransaction> transaction_;
   std::optional<LinkStore> store_;
 };
-
-TEST_F(LinkStoreTest, FileInTwoDirectories_CorrectionAppliesAboveBoth) {
-  replace("a/x", {{7, 10, 512}});
-  replace("a/y/z", {{7, 10, 512}, {8, 5, 0}});
-  EXPECT_EQ(bytes(""), 10U);
-  EXPECT_EQ(bytes("a"), 10U);
-  EXPECT_EQ(bytes("a/x"), 0U);
-  EXPECT_EQ(bytes("a/y"), 0U);
-  EXPECT_EQ(store_->correction(1, "a").value().allocated, 512U);
-}
-
-TEST_F(LinkStoreTest, OneOfThreeDirectoriesErased_OthersCountOnce) {
-  for (const char* path : {"a/x", "a/y", "b"}) replace(path, {{7, 10, 0}});
-  EXPECT_EQ(bytes(""), 20U);
-  EXPECT_EQ(bytes("a"), 10U);
-  commit();
-  begin();
-  ASSERT_TRUE(store_->erase_below(1, "a/x", {}));
-  EXPECT_EQ(bytes(""), 10U);
-  EXPECT_EQ(bytes("a"), 0U);
-}
 
 TEST_F(LinkStoreTest, SizeFoundLast_AppliesToAllDirectories) {
   replace("a", {{7, 10, 0}});
@@ -122,22 +100,6 @@ TEST_F(LinkStoreTest, SizeFoundLast_AppliesToAllDirectories) {
   replace("a", {{7, 10, 0}});
   EXPECT_EQ(bytes("a"), 0U) << "read last, and found the same as before";
   EXPECT_EQ(bytes("b"), 20U);
-}
-
-TEST_F(LinkStoreTest, Drives_HaveSeparateCorrections) {
-  for (const std::int64_t drive : {1, 2}) replace("a", {{7, 10, 0}}, drive);
-  EXPECT_EQ(bytes(""), 0U);
-  replace("b", {{7, 10, 0}}, 2);
-  EXPECT_EQ(bytes("", 2), 10U);
-  commit();
-  begin();
-  ASSERT_TRUE(store_->erase_drive(2));
-  EXPECT_EQ(bytes("", 2), 0U);
-  replace("b", {{7, 10, 0}}, 1);
-  EXPECT_EQ(bytes("", 1), 10U);
-  ASSERT_TRUE(store_->erase_drive(1));
-  ASSERT_TRUE(store_->apply_corrections({}));
-  expect_no_rows();
 }
 
 TEST_F(LinkStoreTest, DriveWithoutLinks_HasNoRows) {

@@ -1,11 +1,11 @@
 // Totals by uid and gid. Random changes of owners are in random_scan_test.cpp.
 
-#include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include "scanner/store/owners.h"
-#include "scanner/store/usage_owners.h"
+#include "scanner/database/sqlite.h"
+#include "scanner/store/owner_sums.h"
+#include "scanner/usage/usage_query.h"
 #include "tests/scanner/scanned_node.h"
 
 namespace spoor::scanner {
@@ -55,6 +55,33 @@ TEST(FirstOwnersTest, AreInOrderAndTheOthersSummedUp) {
   EXPECT_THAT(ids(cut), ElementsAre(2));
   EXPECT_EQ(cut.rest_count, 2U);
   EXPECT_EQ(cut.rest, (OwnedTotals{12, 30, 5}));
+}
+
+TEST(OwnerSumsTest, ChangeOfAnyFigure_IsSummedUpToTheRoot) {
+  SqliteDatabase database(":memory:", SQLITE_OPEN_READWRITE);
+  create_owner_tables(database);
+  const std::string owners = encode_owners({{{7, 8}, {1, 10, 512}}});
+  const Totals before{.files = 1, .bytes = 10, .allocated = 512};
+  OwnerSums sums(database, 2);
+  sums.replace(1, "a/b", {"", {}}, {owners, before});
+  sums.write();
+  OwnedTotals expected{1, 10, 512};
+  for (const OwnedTotals& change : {OwnedTotals{0, 0, 512}, {0, 5, 0}, {1, 0, 0}}) {
+    Totals now{.files = expected.files, .bytes = expected.bytes, .allocated = expected.allocated};
+    const Totals former = now;
+    expected.add(change);
+    now = {.files = expected.files, .bytes = expected.bytes, .allocated = expected.allocated};
+    sums.replace(1, "a/b", {owners, former}, {owners, now});
+    sums.write();
+    SqliteStatement rows(database, "SELECT files, bytes, allocated FROM owner_sums");
+    int count = 0;
+    for (; rows.step(); ++count) {
+      EXPECT_EQ((OwnedTotals{rows.number<std::uint64_t>(0), rows.number<std::uint64_t>(1),
+                             rows.number<std::uint64_t>(2)}),
+                expected);
+    }
+    EXPECT_EQ(count, 3) << "of a/b, a and the root";
+  }
 }
 
 class OwnersScanTest : public ScannedNode {
@@ -116,9 +143,9 @@ TEST_F(OwnersScanTest, SwitchedOff_NothingIsLeft) {
   scan();
   EXPECT_EQ(owners(""), std::nullopt);
   auto& handle = database->handle();
-  EXPECT_EQ(handle.execAndGet("SELECT count(*) FROM sqlite_master WHERE name = 'owner_sums'").getInt(), 0);
-  EXPECT_EQ(handle.execAndGet("SELECT count(*) FROM directories WHERE owners <> x''").getInt(), 0);
-  EXPECT_EQ(handle.execAndGet("SELECT count(owner) FROM links").getInt(), 0);
+  EXPECT_EQ(handle.number("SELECT count(*) FROM sqlite_master WHERE name = 'owner_sums'"), 0);
+  EXPECT_EQ(handle.number("SELECT count(*) FROM directories WHERE owners <> x''"), 0);
+  EXPECT_EQ(handle.number("SELECT count(owner) FROM links"), 0);
   options.owners_depth = 2;
   scan();
   expect_exact();
@@ -142,7 +169,7 @@ TEST_F(OwnersScanTest, SwitchedOffWhileADirectoryChanges_TheyAreExactWhenSwitche
   }
   scan();
   auto& handle = database->handle();
-  EXPECT_EQ(handle.execAndGet("SELECT count(*) FROM directories WHERE owners <> x''").getInt(), 0);
+  EXPECT_EQ(handle.number("SELECT count(*) FROM directories WHERE owners <> x''"), 0);
   options.owners_depth = 2;
   scan();
   expect_exact();
@@ -266,7 +293,8 @@ TEST_F(OwnersScanTest, ChangeOfOwnerWithoutAMark_IsFoundByTheAudit) {
   give("a/file", 33, 34);
   clock.advance(std::chrono::hours(2));
   scan();
-  EXPECT_EQ(owners("a"), (Owners{{{33, 34}, {1, 5, owners("a")->begin()->second.allocated}}}));
+  EXPECT_EQ(owners("a")->begin()->first, (Owner{33, 34}));
+  expect_exact_owners();
 }
 
 }  // namespace

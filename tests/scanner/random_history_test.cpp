@@ -212,30 +212,11 @@ class RandomHistoryTest : public HistoryNode, public ::testing::WithParamInterfa
     recreated_.clear();
     renamed_ = {};
     resized_ = false;
-    for (std::uint64_t count = random_.below(8); count > 0; --count) {
-      switch (random_.below(12)) {
-        case 0:
-          remove_one();
-          break;
-        case 1:
-          recreate();
-          break;
-        case 2:
-          link();
-          break;
-        case 3:
-          resize_linked();
-          break;
-        case 4:
-        case 5:
-        case 6:
-          create();
-          break;
-        default:
-          write();
-          break;
-      }
-    }
+    using Self = RandomHistoryTest;
+    const std::vector<void (Self::*)()> kinds = {
+        &Self::remove_one, &Self::recreate, &Self::link,  &Self::resize_linked, &Self::create, &Self::create,
+        &Self::create,     &Self::write,    &Self::write, &Self::write,         &Self::write,  &Self::write};
+    for (std::uint64_t count = random_.below(8); count > 0; --count) (this->*random_.pick(kinds))();
     if (random_.one_in(6)) rename_one();
   }
 
@@ -361,8 +342,8 @@ class RandomHistoryTest : public HistoryNode, public ::testing::WithParamInterfa
   void expect_counts() {
     EXPECT_EQ(count("SELECT count(*) FROM history"), static_cast<std::int64_t>(last.history.paths));
     std::uint64_t points = 0;
-    SQLite::Statement query(database->handle(), "SELECT points FROM history");
-    while (query.executeStep()) points += decode_points(query.getColumn(0).getString()).value().size();
+    SqliteStatement query(database->handle(), "SELECT points FROM history");
+    while (query.step()) points += decode_points(query.blob(0)).value().size();
     EXPECT_EQ(points, last.history.points);
   }
 

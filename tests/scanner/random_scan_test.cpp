@@ -13,7 +13,6 @@
 
 #include "scanner/errors.h"
 #include "tests/scanner/feed_copies.h"
-#include "tests/scanner/file_copy.h"
 #include "tests/scanner/scanned_node.h"
 #include "tests/support/random.h"
 #include "tests/support/sanitizer.h"

@@ -1,7 +1,6 @@
 // A scan database that is built anew: the one that it replaces is in use until the new one is whole, and a
 // kill at any moment leaves one that can be used.
 
-#include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,10 +10,10 @@
 #include <optional>
 #include <utility>
 
+#include "scanner/database/database_files.h"
 #include "scanner/errors.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/feed/consumers.h"
-#include "scanner/store/database_files.h"
 #include "tests/scanner/scanned_node.h"
 
 namespace spoor::scanner {
@@ -74,6 +73,7 @@ TEST_F(RebuildTest, RebuildNotFinished_OldDatabaseIsInUse) {
   EXPECT_EQ(shown(), 2U) << "until it is put in place";
   finish();
   EXPECT_EQ(shown(), 3U);
+  EXPECT_EQ(read_commit_mark(file()).value()->database, feed_at(file())) << "the mark is that of the new one";
   EXPECT_EQ(feed_at(beside(".corrupt")), first_feed);
   EXPECT_NE(feed_at(file()), first_feed);
   EXPECT_FALSE(fs::exists(beside(".new")));

@@ -1,7 +1,5 @@
 #include "tests/scanner/scanned_node.h"
 
-#include <SQLiteCpp/Column.h>
-#include <SQLiteCpp/Database.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -302,9 +300,9 @@ void ScannedNode::expect_exact(Newest newest) {
   }
   ASSERT_EQ(stored.size(), expected.size()) << "directories are known that are gone";
   ASSERT_EQ(row_count(), static_cast<std::int64_t>(all->total.dirs + paths.size())) << "rows nobody reaches";
-  const auto lost = database->handle().execAndGet(
-      "SELECT count(*) FROM newer WHERE id NOT IN (SELECT id FROM directories)");
-  ASSERT_EQ(lost.getInt(), 0) << "rows put apart of no directory";
+  const auto lost =
+      database->handle().number("SELECT count(*) FROM newer WHERE id NOT IN (SELECT id FROM directories)");
+  ASSERT_EQ(lost, 0) << "rows put apart of no directory";
   if (options.owners_depth) expect_exact_owners();
 }
 
@@ -331,12 +329,12 @@ void ScannedNode::expect_exact_owners() {
     ASSERT_TRUE(stored) << "those of '" << entry.path << "' are not known";
     ASSERT_EQ(*stored, expected[entry.path]) << "at '" << entry.path << "'";
   });
-  const auto stored_rows = database->handle().execAndGet("SELECT count(*) FROM owner_sums").getInt64();
+  const auto stored_rows = database->handle().number("SELECT count(*) FROM owner_sums");
   ASSERT_EQ(stored_rows, static_cast<std::int64_t>(rows)) << "rows nobody reaches";
 }
 
 std::int64_t ScannedNode::row_count() {
-  return database->handle().execAndGet("SELECT count(*) FROM directories").getInt64();
+  return database->handle().number("SELECT count(*) FROM directories");
 }
 
 }  // namespace spoor::scanner

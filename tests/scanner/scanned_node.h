@@ -15,7 +15,7 @@
 #include "base/file_system.h"
 #include "scanner/scan.h"
 #include "scanner/store/usage_database.h"
-#include "scanner/store/usage_query.h"
+#include "scanner/usage/usage_query.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/scanner/faulty_reader.h"
 #include "tests/support/temp_directory.h"

@@ -1,4 +1,4 @@
-#include "scanner/history/usage_limits.h"
+#include "scanner/usage/usage_limits.h"
 
 #include <gmock/gmock.h>
 
@@ -88,6 +88,21 @@ TEST_F(UsageLimitsTest, IncompleteTotals_ExceedSizesButNotGrowth) {
   EXPECT_THAT(stored()[1].exceeded(), IsEmpty()) << "it was unread before";
   scan_after(hours(25));
   EXPECT_EQ(stored()[0].growth_per_day, 0);
+}
+
+// The rows of all directories below it may be outdated, however deep they are.
+TEST_F(UsageLimitsTest, BelowAnUnreadDirectory_TotalsAreNotComplete) {
+  options.limits = {{.path = "a/b/c", .bytes = 1}, {.path = "z/b", .bytes = 1}};
+  make_file("a/b/c/file", 10);
+  make_file("z/b/file", 10);
+  scan_after(hours(1));
+  EXPECT_TRUE(stored()[0].complete);
+  reader.list_errors["a"] = EIO;
+  mark("a");
+  scan_after(hours(1));
+  EXPECT_FALSE(stored()[0].complete);
+  EXPECT_FALSE(stored()[0].growth_per_day);
+  EXPECT_TRUE(stored()[1].complete) << "it is not below it";
 }
 
 TEST_F(UsageLimitsTest, WithoutHistory_GrowthIsUnknown) {

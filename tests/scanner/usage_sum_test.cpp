@@ -1,4 +1,4 @@
-#include "scanner/store/usage_sum.h"
+#include "scanner/usage/usage_sum.h"
 
 #include <gtest/gtest.h>
 
@@ -163,23 +163,19 @@ TEST(UsageSumTest, Owners_AreAddedUpById) {
 }
 
 TEST(UsageSumTest, ChildrenBeyondTheBounds_AreSummedInTheRest) {
-  UsageOptions two;
-  two.children_max = 2;
   const std::vector<Usage> usages{
       usage(entry("", 10, {entry("a", 1), entry("b", 2), entry("c", 3), entry("d", 4)}))};
-  const auto shown = sum(usages, two);
+  const auto shown = sum(usages, {.children_max = 2});
   EXPECT_EQ(bytes_of(shown.total), (std::map<std::string, std::uint64_t>{{"", 10}, {"d", 4}, {"c", 3}}));
   EXPECT_EQ(shown.total.rest.count, 2U);
   EXPECT_EQ(shown.total.rest.bytes, 3U);
   EXPECT_FALSE(shown.truncated) << "as requested";
-  UsageOptions three_entries;
-  three_entries.entries_max = 3;
-  EXPECT_TRUE(sum(usages, three_entries).truncated);
-  EXPECT_EQ(sum(usages, three_entries).total.rest.bytes, 1U);
-  UsageOptions few_bytes;
-  few_bytes.path_bytes_max = 1;
-  EXPECT_TRUE(sum(usages, few_bytes).truncated);
-  EXPECT_EQ(sum(usages, few_bytes).total.children.size(), 1U);
+  const auto three = sum(usages, {.entries_max = 3});
+  EXPECT_TRUE(three.truncated);
+  EXPECT_EQ(three.total.rest.bytes, 1U);
+  const auto short_ones = sum(usages, {.path_bytes_max = 1});
+  EXPECT_TRUE(short_ones.truncated);
+  EXPECT_EQ(short_ones.total.children.size(), 1U);
 }
 
 TEST(UsageSumTest, MoreDirectoriesThanAreHeld_AreSummedInTheRest) {

@@ -1,4 +1,4 @@
-#include "scanner/store/write_buffer.h"
+#include "scanner/database/log_file.h"
 
 #include <gtest/gtest.h>
 
@@ -58,14 +58,6 @@ TEST_F(WriteBufferTest, WritesThatFollow_AreOne) {
   EXPECT_EQ(buffer_.flush(file()), SQLITE_OK);
   EXPECT_EQ(memory_.writes, (Writes{{100, 8}}));
   EXPECT_EQ(memory_.bytes.substr(100), "headpage");
-}
-
-TEST_F(WriteBufferTest, WriteElsewhere_FollowsTheBufferedOnes) {
-  write("first", 0);
-  write("again", 2);
-  EXPECT_EQ(memory_.writes, (Writes{{0, 5}}));
-  buffer_.flush(file());
-  EXPECT_EQ(memory_.bytes, "fiagain");
 }
 
 TEST_F(WriteBufferTest, FullBuffer_IsWritten) {
