@@ -71,6 +71,7 @@ class HttpSinkTest : public testing::Test {
 
   base::Result<> publish(const std::vector<std::string>& paths) {
     std::vector<Event> events;
+    events.reserve(paths.size());
     for (const std::string& path : paths)
       events.push_back(make_event(published_by, {.path = path, .scan = 1, .is_there = true}, ""));
     for (std::span<const Event> rest = events; !rest.empty();) {
@@ -83,6 +84,7 @@ class HttpSinkTest : public testing::Test {
 
   static std::vector<std::string> numbers(int count) {
     std::vector<std::string> numbers;
+    numbers.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) numbers.push_back(std::to_string(i));
     return numbers;
   }

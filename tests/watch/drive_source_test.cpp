@@ -81,7 +81,7 @@ TEST_F(DriveSourceTest, EachKindOfChange_IsAnEvent) {
   std::filesystem::create_directory(path("directory"));
   std::map<std::string, std::uint64_t> masks;
   std::map<std::string, std::string> targets;
-  for (auto events = source_->read(); events.value().size() > 0; events = source_->read()) {
+  for (auto events = source_->read(); !events.value().empty(); events = source_->read()) {
     for (const KernelEvent& event : *events) {
       if (event.entry.directory != handle_) continue;
       masks[event.entry.name] |= event.mask;
