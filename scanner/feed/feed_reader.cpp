@@ -51,6 +51,7 @@ struct Level {
 
 std::vector<std::int64_t> ids_of(const std::vector<DirectoryOnDrive>& rows) {
   std::vector<std::int64_t> ids;
+  ids.reserve(rows.size());
   for (const DirectoryOnDrive& row : rows) ids.push_back(row.id);
   return ids;
 }

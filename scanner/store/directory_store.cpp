@@ -207,6 +207,7 @@ DirectoryRow* ChildRows::peek() {
 
 JoinedChildren::JoinedChildren(DirectoryTables& tables, const std::vector<std::int64_t>& parents,
                                const std::optional<std::string>& after) {
+  on_drives_.reserve(parents.size());
   for (const std::int64_t parent : parents) on_drives_.emplace_back(tables, parent, after);
 }
 

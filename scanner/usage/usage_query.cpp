@@ -103,6 +103,7 @@ class Children {
  private:
   static std::vector<std::int64_t> ids_of(const std::vector<Place::Row>& rows) {
     std::vector<std::int64_t> ids;
+    ids.reserve(rows.size());
     for (const Place::Row& row : rows) ids.push_back(row.id);
     return ids;
   }
