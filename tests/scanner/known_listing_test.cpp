@@ -218,6 +218,7 @@ TEST_P(KnownListingTest, ResumedScan_DoesNotSettleTimes) {
   scan();
   EXPECT_TRUE(has_resumed);
   resumes = false;
+  clock.advance(std::chrono::hours(2));
   EXPECT_EQ(read_for_a_change(), whole_way);
 }
 
