@@ -229,7 +229,7 @@ TEST_F(ChangesReportTest, DatabaseReplacedByAnOlderCopy_PagesBeyondIt_AreAReset)
   first_scan({"a", "b"});
   scan({{"a", Change::changed}});
   const support::TempDirectory copy;
-  const auto all = std::filesystem::copy_options::overwrite_existing;
+  const auto all = std::filesystem::copy_options::recursive;
   std::filesystem::copy(directory_.path(), copy.path(), all);
   scan({{"a", Change::changed}, {"b", Change::changed}});
   const std::string next = page({{"since", "1"}, {"limit", "1"}})["next"];
