@@ -8,9 +8,13 @@ inline constexpr const char* instance = "instance.json";  // tracker/storage/ins
 inline constexpr const char* drives = "drives.json";      // tracker/storage/drive_registry.h
 inline constexpr const char* journal = "journal";  // a folder of files that grow: tracker/storage/journal.h
 
+// Of spoord, for spoor-scan.path, which waits for it and starts a scan: daemon/api/scan_waits.h
+inline constexpr const char* scan_request = "scan.request";
+
 // Of `spoor scan`; the other programs read them.
-inline constexpr const char* scan_database = "scan.db";  // SQLite, with its own files beside it, and .commit,
-                                                         // .new and .damaged: scanner/store/database_files.h
+inline constexpr const char* scan_database =
+    "scan.db";                                      // SQLite, with its own files beside it, and .commit,
+                                                    // .new and .damaged: scanner/database/database_files.h
 inline constexpr const char* usage = "usage.json";  // replaced without a sync: the next scan writes it anew
 inline constexpr const char* unfinished_of_1_0_0 = "unfinished";  // a folder, which a scan removes
 

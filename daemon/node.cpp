@@ -159,8 +159,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
            .members_digest = config::members_digest(config.peers)},
           [this](const HttpRequest& request) { return routes_.cycle(request); }, peers_, etcd_.get(), clock),
       api_(context, identity_.node, {intake_, routes_, reports_, scan_waits_, gather_},
-           std::move(secrets.access), clock) {
-}
+           std::move(secrets.access), clock) {}
 
 asio::awaitable<void> Node::start() {
   // Replaces snapshots that could not be loaded, and detects unwritable drives.

@@ -167,7 +167,7 @@ std::string to_json(const Source& source, const Event& event) {
   json.reserve(json_bytes + 2 * event.path.size());
   json += R"({"specversion":"1.0","id":)";
   append_string(json, event.id);
-  // Names of clusters and nodes need no escape (config/check_paths.cpp).
+  // Names of clusters and nodes need no escape (config/check.cpp).
   json.append(R"(,"source":"/spoor/)").append(source.cluster).append("/").append(source.node);
   json.append(R"(","type":"spoor.)").append(name_of(event.kind));
   json += R"(","datacontenttype":"application/json")";

@@ -278,7 +278,7 @@ class PostgresSink final : public Sink {
   // The row of the source is locked: an attempt that was given up, whose last statements may still arrive,
   // ends before a later one stores anything.
   base::Result<> lock(const Source& source, const Event& first) {
-    // Names of clusters and nodes need no escape (config/check_paths.cpp).
+    // Names of clusters and nodes need no escape (config/check.cpp).
     if (first.kind == Event::Kind::reset) {
       return execute(
           fmt::format("INSERT INTO spoor.sources VALUES('{}', '{}', now()) ON CONFLICT (cluster, node) "

@@ -10,10 +10,10 @@
 #include "base/error.h"
 #include "base/file_system.h"
 #include "scanner/audit/audit.h"
-#include "scanner/usage/scan_history.h"
-#include "scanner/usage/usage_limits.h"
 #include "scanner/store/scan_record.h"
 #include "scanner/store/usage_database.h"
+#include "scanner/usage/scan_history.h"
+#include "scanner/usage/usage_limits.h"
 #include "scanner/walk/scan_input.h"
 #include "scanner/walk/walk_context.h"
 

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "cli/program/options.h"
 #include "config/config.h"
-#include "scanner/usage/usage_limits.h"
 #include "scanner/store/usage_database.h"
+#include "scanner/usage/usage_limits.h"
 
 namespace spoor::cli {
 

@@ -26,8 +26,8 @@
 #include "config/derived.h"
 #include "config/units.h"
 #include "scanner/report_json.h"
-#include "scanner/usage/history_query.h"
 #include "scanner/store/usage_database.h"
+#include "scanner/usage/history_query.h"
 #include "scanner/usage/usage_query.h"
 #include "tracker/paths/path.h"
 

@@ -19,8 +19,8 @@
 #include "scanner/errors.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/report_json.h"
-#include "scanner/usage/history_query.h"
 #include "scanner/store/usage_database.h"
+#include "scanner/usage/history_query.h"
 #include "scanner/usage/usage_query.h"
 
 namespace spoor::daemon {

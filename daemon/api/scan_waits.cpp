@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/data_dir.h"
 #include "base/file_system.h"
 #include "daemon/api/api_message.h"
 #include "daemon/process/task.h"
@@ -29,7 +30,7 @@ Problem too_many_waits(std::size_t most) {
 
 ScanWaits::ScanWaits(const std::filesystem::path& database, boost::asio::thread_pool& pool,
                      const base::Clock& clock, Timers& timers)
-    : scan_request_(database.parent_path() / "scan.request"),
+    : scan_request_(database.parent_path() / base::data_dir::scan_request),
       pool_(pool),
       clock_(clock),
       timers_(timers),

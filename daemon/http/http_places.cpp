@@ -74,18 +74,17 @@ void HttpPlaces::remove(HttpPlace& place) {
   if (found == served_.end() || found->second.erase(&place) == 0) return;
   if (found->second.empty()) served_.erase(found);
   --served_count_;
+  --totals_.served;
 }
 
 HttpPlace::HttpPlace(HttpPlaces& places, const Caller& caller, int socket)
     : places_(places), peer_(peer_of(caller)), is_local_(caller.unix_peer.has_value()), socket_(socket) {
-  ++places_.open_;
   ++places_.totals_.open;
 }
 
 HttpPlace::~HttpPlace() {
   set_body(0);
   places_.remove(*this);
-  --places_.open_;
   --places_.totals_.open;
 }
 
@@ -98,6 +97,7 @@ bool HttpPlace::serve(std::size_t most, std::chrono::milliseconds yield_after) {
   }
   places_.served_[peer_].insert(this);
   ++places_.served_count_;
+  ++places_.totals_.served;
   is_served_ = true;
   return true;
 }

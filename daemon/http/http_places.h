@@ -1,6 +1,7 @@
 // Which connections are served if there are more than may be: a share for each peer.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -34,7 +35,14 @@ class HttpTotals {
     return unread_;
   }
 
+  // Open connections that are refused, or were evicted and end now.
+  std::size_t ending() const {
+    const std::size_t served_now = served;
+    return std::max<std::size_t>(open, served_now) - served_now;
+  }
+
   std::atomic<std::size_t> open = 0;
+  std::atomic<std::size_t> served = 0;
   std::atomic<std::uint64_t> accepted = 0;
   std::atomic<std::uint64_t> refused = 0;  // beyond connections_max
   std::atomic<std::uint64_t> handshakes_failed = 0;
@@ -53,11 +61,8 @@ class HttpPlaces {
  public:
   explicit HttpPlaces(HttpTotals& totals) : totals_(totals) {}
 
-  std::size_t open() const { return open_; }
+  std::size_t served() const { return served_count_; }
   std::uint64_t body_bytes() const { return body_bytes_; }
-
-  // Open ones that are refused, or were evicted and end now.
-  std::size_t ending() const { return open_ - served_count_; }
 
  private:
   friend class HttpPlace;
@@ -71,7 +76,6 @@ class HttpPlaces {
   HttpTotals& totals_;
   std::map<std::string, std::set<HttpPlace*>> served_;  // by their peer
   std::size_t served_count_ = 0;
-  std::size_t open_ = 0;
   std::uint64_t body_bytes_ = 0;
 };
 

@@ -71,7 +71,7 @@ HttpServer::HttpServer(asio::io_context& context, const HttpLimits& limits, std:
   const auto accept_error = std::make_shared<AcceptError>();
   const auto add_worker = [&](asio::io_context& of_thread) {
     workers_.push_back(
-        std::make_shared<HttpWorker>(of_thread, share_of(limits, threads), totals_, accept_error));
+        std::make_shared<HttpWorker>(of_thread, share_of(limits, threads), threads, totals_, accept_error));
   };
   add_worker(context);
   for (const auto& other : others_) add_worker(*other);
@@ -119,8 +119,10 @@ base::Result<std::string> HttpServer::adopt(int descriptor, const Caller& caller
     if (!error) error = worker->listen(descriptor, caller, tls);
   }
   if (error) {
-    return base::Error(error,
-                       fmt::format("cannot serve the socket passed as {}: {}", descriptor, error.message()));
+    return base::Error(
+        error,
+        fmt::format("cannot serve {}: {}",
+                    url.empty() ? fmt::format("the socket passed as {}", descriptor) : url, error.message()));
   }
   if (tls) tls_.push_back(std::move(tls));
   return url;

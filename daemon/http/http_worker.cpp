@@ -26,6 +26,8 @@ using tcp = asio::ip::tcp;
 constexpr std::chrono::milliseconds sweep_most{250};
 constexpr std::chrono::milliseconds sweep_least{10};
 constexpr std::chrono::milliseconds accept_pause{100};  // after an error: no file descriptors are left
+constexpr std::chrono::milliseconds others_pause{10};   // how often others are asked for room
+constexpr int others_pauses = 100;
 constexpr std::chrono::minutes complaint_pause{1};
 // How many connections may be refused at a time: each waits for its client to read the response. As many
 // evicted ones may not have ended yet. Both together keep within the open files that options.cpp reserves.
@@ -88,9 +90,10 @@ void AcceptError::over() {
   if (std::exchange(is_logged_, false)) spdlog::info("connections are accepted again");
 }
 
-HttpWorker::HttpWorker(asio::io_context& context, const HttpLimits& limits,
+HttpWorker::HttpWorker(asio::io_context& context, const HttpLimits& limits, std::size_t workers,
                        std::shared_ptr<HttpTotals> totals, std::shared_ptr<AcceptError> accept_error)
     : context_(context),
+      workers_(workers),
       sessions_(std::make_shared<HttpSessions>(std::move(totals))),
       accept_error_(std::move(accept_error)),
       grace_(context),
@@ -122,6 +125,8 @@ asio::awaitable<void> HttpWorker::accept(Listening& listening) {
   const auto self = shared_from_this();
   asio::steady_timer pause(context_);
   while (listening.acceptor.is_open()) {
+    co_await let_others_accept(listening);
+    if (!listening.acceptor.is_open()) break;
     auto [error, socket] = co_await listening.acceptor.async_accept(as_result);
     if (error == asio::error::operation_aborted) break;
     if (error) {
@@ -134,6 +139,19 @@ asio::awaitable<void> HttpWorker::accept(Listening& listening) {
     admit(listening, std::move(socket));
   }
   if (--accepting_ == 0) end_sessions();
+}
+
+// While this thread has its share and others do not, they accept. It would get most of the new connections
+// otherwise, since none is refused as quickly as served. One that hangs is not waited for.
+asio::awaitable<void> HttpWorker::let_others_accept(const Listening& listening) {
+  asio::steady_timer pause(context_);
+  for (int i = 0; i < others_pauses; ++i) {
+    const bool has_share = sessions_->places.served() >= sessions_->limits.connections_max;
+    if (!has_share || sessions_->totals->served >= connections_max_of_all()) co_return;
+    if (!listening.acceptor.is_open()) co_return;
+    pause.expires_after(others_pause);
+    co_await pause.async_wait(as_result);
+  }
 }
 
 void HttpWorker::admit(const Listening& listening, HttpSession::Socket socket) {
@@ -160,10 +178,11 @@ void HttpWorker::admit(const Listening& listening, HttpSession::Socket socket) {
 // Returns false for a connection that is to be closed without a word: one beyond the limit still gets a
 // response, unless too many do already, and none is evicted while too many that were have not ended.
 bool HttpWorker::find_place(HttpPlace& place) const {
-  const std::size_t most = sessions_->limits.connections_max;
-  const std::size_t ending = sessions_->places.ending();
-  if (ending > 2 * (most / ending_share + refusals_least)) return false;
-  return place.serve(most, sessions_->limits.yield_after) || ending <= most / ending_share + refusals_least;
+  const std::size_t refusals_max = connections_max_of_all() / ending_share + refusals_least;
+  const std::size_t ending = sessions_->totals->ending();
+  if (ending > 2 * refusals_max) return false;
+  return place.serve(sessions_->limits.connections_max, sessions_->limits.yield_after) ||
+         ending <= refusals_max;
 }
 
 void HttpWorker::set_limits(const HttpLimits& limits) {

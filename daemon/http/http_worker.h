@@ -40,8 +40,9 @@ class AcceptError {
 // called before `context` runs.
 class HttpWorker : public std::enable_shared_from_this<HttpWorker> {
  public:
-  HttpWorker(boost::asio::io_context& context, const HttpLimits& limits, std::shared_ptr<HttpTotals> totals,
-             std::shared_ptr<AcceptError> accept_error);
+  // `limits` are its own, one of `workers`.
+  HttpWorker(boost::asio::io_context& context, const HttpLimits& limits, std::size_t workers,
+             std::shared_ptr<HttpTotals> totals, std::shared_ptr<AcceptError> accept_error);
 
   // Accepts from a duplicate of `socket`, which listens. `caller`: the initial one of each connection; `tls`:
   // none for plain connections.
@@ -70,6 +71,8 @@ class HttpWorker : public std::enable_shared_from_this<HttpWorker> {
   };
 
   boost::asio::awaitable<void> accept(Listening& listening);
+  boost::asio::awaitable<void> let_others_accept(const Listening& listening);
+  std::size_t connections_max_of_all() const { return sessions_->limits.connections_max * workers_; }
   void admit(const Listening& listening, HttpSession::Socket socket);
   bool find_place(HttpPlace& place) const;
   void sweep();
@@ -77,6 +80,7 @@ class HttpWorker : public std::enable_shared_from_this<HttpWorker> {
   void start_grace(std::chrono::milliseconds time);
 
   boost::asio::io_context& context_;
+  const std::size_t workers_;
   const std::shared_ptr<HttpSessions> sessions_;
   const std::shared_ptr<AcceptError> accept_error_;
   std::list<Listening> listening_;

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -12,9 +13,11 @@
 namespace spoor::daemon {
 namespace {
 
-// Only `spoor scan` and spoor-watch use these settings; they read the file at each start.
+// Only other programs use these settings; they read the file at each start.
 bool is_for_others(std::string_view key) {
-  return key.starts_with("scan.") || key.starts_with("watch.") || key == "peers.timeout";
+  constexpr std::array others{"scan.", "watch.", "publish.", "history.", "usage."};
+  return key == "peers.timeout" ||
+         std::ranges::any_of(others, [&](const char* section) { return key.starts_with(section); });
 }
 
 }  // namespace

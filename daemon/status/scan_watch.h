@@ -13,8 +13,8 @@
 
 #include "base/error.h"
 #include "scanner/feed/publish_record.h"
-#include "scanner/usage/usage_limits.h"
 #include "scanner/store/scan_record.h"
+#include "scanner/usage/usage_limits.h"
 
 namespace spoor::daemon {
 

@@ -1,4 +1,4 @@
-// Collects and merges the marks of the whole cluster for one scan (design: "Cycles in a cluster").
+// Collects and merges the marks of the whole cluster for one scan (docs/cluster.md).
 #pragma once
 
 #include <chrono>

@@ -80,13 +80,15 @@ CREATE TABLE peers(
 ) WITHOUT ROWID)sql";
 
 // Cursors by name become peers by name and instance. A name without an instance was never read, and one
-// without a cycle had two trackers: the next read of either is a gap, as before. Rows whose names have a ':'
-// are the addresses of those after the line feed.
+// without a cycle had two trackers: the next read of either is a gap, as before. A row "ADDRESS\nNAME" has
+// the home of that name, one of an address alone that of the name with its instance.
 constexpr const char* peers_of_1_0 = R"sql(
   SELECT peer, instance, iif(instance GLOB '*[1-9a-f]*', cycle, 0),
-    ifnull((SELECT substr(home.peer, 1, instr(home.peer, char(10)) - 1) FROM cursors AS home
+    coalesce((SELECT substr(home.peer, 1, instr(home.peer, char(10)) - 1) FROM cursors AS home
       WHERE instr(home.peer, char(10)) > 0
-        AND substr(home.peer, instr(home.peer, char(10)) + 1) = cursors.peer), ''),
+        AND substr(home.peer, instr(home.peer, char(10)) + 1) = cursors.peer),
+      (SELECT home.peer FROM cursors AS home
+      WHERE instr(home.peer, ':') > 0 AND instr(home.peer, char(10)) = 0 AND home.instance = cursors.instance), ''),
     iif(instance GLOB '*[1-9a-f]*' AND cycle = 0, 2, 0), 0, 0
   FROM cursors WHERE instr(peer, ':') = 0
 )sql";

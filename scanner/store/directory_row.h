@@ -70,7 +70,8 @@ struct DirectoryRow {
   // The signature without the directory's own times, which ignored entries also change; 0: not read.
   std::uint64_t entries = 0;
   // Of the directory itself when it was read, if nothing but subdirectories counts in it; else 0. With
-  // own.mtime_ns, which is then its own as well, it tells whether these are still the same (walker.cpp).
+  // own.mtime_ns, which is then its own as well, it tells whether these are still the same
+  // (walk/walk_planner.cpp).
   std::int64_t ctime_ns = 0;
   // Of its own files, encoded (encode_owners()); empty if they are not known, or there are none.
   std::string owners = {};

@@ -264,7 +264,8 @@ void count_commit(SqliteDatabase& database) {
 
 void write_back_log(SqliteDatabase& database) {
   database.set_busy_timeout(checkpoint_timeout_ms);  // for readers
-  sqlite3_wal_checkpoint_v2(database.handle(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  // sqlite3_wal_checkpoint_v2() does nothing on a connection that has not read yet. Best effort.
+  sqlite3_exec(database.handle(), "PRAGMA wal_checkpoint(TRUNCATE)", nullptr, nullptr, nullptr);
   database.set_busy_timeout(busy_timeout_ms);
 }
 

@@ -29,7 +29,7 @@ class UsageDatabase {
   }
 
   // Creates the file if it does not exist; its directory must exist. Errc::database_damaged if any process
-  // found damage before, or for a database of an older Spoor: call begin_rebuild().
+  // found damage before: call begin_rebuild().
   static base::Result<UsageDatabase> open(const std::filesystem::path& file);
 
   // Creates a database that will replace `file`, and stores the reason `why` in it. It is built beside

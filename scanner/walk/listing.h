@@ -27,7 +27,7 @@ struct Listing {
   bool is_racy = false;
   Subdirectories subdirectories;  // sorted
   std::optional<Files> files;     // sorted; nothing unless ListingParts::files
-  std::string owners = {};        // of the files, encoded (owners.h); empty unless ListingParts::owners
+  std::string owners = {};  // of the files, encoded (store/owner_sums.h); empty unless ListingParts::owners
   // When the directory or a file in it was changed last, its attributes included.
   std::int64_t ctime_ns = 0;
   // The first failure to look at a file: the totals and the signature are without it.

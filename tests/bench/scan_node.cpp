@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "scanner/store/directory_names.h"
 #include "scanner/database/sqlite.h"
+#include "scanner/store/directory_names.h"
 #include "tests/support/loopback.h"
 
 namespace spoor::bench {

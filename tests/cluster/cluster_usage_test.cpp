@@ -222,7 +222,7 @@ TEST_F(ThreeNodesUsageTest, Cluster_ListsEachNodeAndTheSums) {
   EXPECT_THAT(unknown.out, HasSubstr("14 B")) << "it never had the totals of n2";
 }
 
-// SpoordAuthTest.EachRole_MayUseItsRoutesOnly has the roles of the route.
+// ApiTest.EachRoute_IsAllowedToItsRolesOnly has the roles of the route.
 TEST_F(ThreeNodesUsageTest, PeerThatRefusesTheRole_IsMissing) {
   scan_all();
   const auto token_file = [&](const std::string& role) {

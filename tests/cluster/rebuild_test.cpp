@@ -35,6 +35,9 @@ TEST_F(RebuildCommandTest, ScanRebuild_DaemonDown_ChangesNothing) {
   const auto rebuilt = cluster_.scan(node(), 0, {"--rebuild"});
   EXPECT_EQ(rebuilt["scan"], 1);
   EXPECT_EQ(rebuilt["mode"], "full");
+  EXPECT_NE(rebuilt["reason"].get<std::string>().find("a rebuild of the scan database was asked for"),
+            std::string::npos)
+      << rebuilt["reason"];
   EXPECT_TRUE(fs::exists(in_data_dir("scan.db.corrupt")));
   EXPECT_FALSE(fs::exists(in_data_dir("scan.db.new")));
   expect_usage_is_shown();

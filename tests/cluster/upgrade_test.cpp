@@ -214,6 +214,7 @@ TEST_P(UpgradeTest, Daemons_OfOldFiles_KeepInstancesCyclesAndDrives) {
     start(node);
     EXPECT_EQ(state_of(status(node)), state_of(reported("status-" + node))) << daemons_[node]->log();
     EXPECT_THAT(daemons_[node]->log(), Not(HasSubstr("may have been lost")));
+    EXPECT_THAT(output_of(node, {"mark", "bucket/g"}), HasSubstr("1 marked"));
   }
   json drives = json::parse(output_of("n0", {"drives", "--json"}));
   drives["drives"][0].erase("space");

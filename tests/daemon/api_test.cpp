@@ -199,7 +199,7 @@ TEST_F(ApiTest, KnownMark_JournalWriteFails_IsNotAcknowledged) {
 
 TEST_F(ApiTest, DirtyOfAPathThatWasMarkedForADrive_IsTrue) {
   start();
-  snapshot_scheduler_->save_first();  // the drive gets its id
+  save();  // the drive gets its id
   Asked& marked = ask("POST", "/v1/marks", "a/b", "text/plain", {}, {{"drive", "/drive"}});
   wait_for(marked);
   EXPECT_FALSE(is_dirty("a/b")) << "on all drives";

@@ -53,9 +53,7 @@ class ChangesReportTest : public ReportsTest {
     if (!changed.empty()) {
       ASSERT_TRUE(transaction->changes().add(drive, "a", Change::changed));
     }
-    for (const auto& [name, change] : changed) {
-      ASSERT_TRUE(transaction->changes().add_file(directory->id, name, change));
-    }
+    for (const auto& [name, change] : changed) transaction->changes().add_file(directory->id, name, change);
     ASSERT_TRUE(transaction->changes().finish({}, 1'000'000));
     ASSERT_TRUE(transaction->commit({}));
   }

@@ -78,8 +78,9 @@ TEST_F(HttpPlacesTest, Full_ThePeerWithTheMostLosesTheOneThatWaitedLongest) {
   EXPECT_TRUE(serve(at("10.0.0.3"), 4));
   EXPECT_TRUE(second.is_shut_down());
   for (Connection* each : {&old, &lone, &third}) EXPECT_FALSE(each->is_shut_down());
-  EXPECT_EQ(places_.open(), 5U);
-  EXPECT_EQ(places_.ending(), 1U);
+  EXPECT_EQ(places_.served(), 4U);
+  EXPECT_EQ(totals_.served, 4U);
+  EXPECT_EQ(totals_.ending(), 1U);
 }
 
 TEST_F(HttpPlacesTest, Full_PeersWithTheirShareLoseNone) {
@@ -146,7 +147,8 @@ TEST_F(HttpPlacesTest, ConnectionThatEnds_FreesItsPlace) {
   served(at("10.0.0.1"));
   EXPECT_FALSE(serve(at("10.0.0.2"), 1));
   connections_.clear();
-  EXPECT_EQ(places_.open(), 0U);
+  EXPECT_EQ(totals_.open, 0U);
+  EXPECT_EQ(totals_.served, 0U);
   EXPECT_TRUE(serve(at("10.0.0.2"), 1));
 }
 

@@ -73,6 +73,15 @@ class HttpThreadsTest : public testing::Test {
     asio::post(context_, [this] { server_->stop(); });
   }
 
+  bool can_connect() const {
+    try {
+      RawClient{port_};
+      return true;
+    } catch (const std::system_error&) {
+      return false;
+    }
+  }
+
   // A connection on each thread, with its first answer. Any thread may accept one, or refuse it.
   std::list<RawClient> one_on_each() {
     std::list<RawClient> clients;
@@ -136,6 +145,18 @@ TEST_F(HttpThreadsTest, ConnectionLimit_EachThreadHasItsShare) {
   for (RawClient& client : clients)
     EXPECT_THAT(client.receive_until("!HTTP/1.1 200 OK"), HasSubstr("!HTTP/1.1 200 OK"));
   EXPECT_GE(server_->totals().refused, 2 * threads);
+  stop();
+}
+
+// The kernel gives a connection to the first thread that asks, and one that has its share is the quickest.
+TEST_F(HttpThreadsTest, FewerConnectionsThanTheLimit_NoneIsRefused) {
+  start(tell_thread, {.connections_max = 10 * threads, .yield_after = never});
+  std::list<RawClient> clients;
+  for (std::size_t i = 0; i < 9 * threads; ++i) {
+    clients.emplace_back(port_).send(kept_get);
+    EXPECT_THAT(clients.back().receive_until("!"), EndsWith("!"));
+  }
+  EXPECT_EQ(server_->totals().refused, 0U);
   stop();
 }
 
@@ -220,6 +241,8 @@ TEST_F(HttpThreadsTest, Stop_RequestsUnderWayOnAllThreads_AreAnswered) {
   for (RawClient& client : clients) client.send(kept_get);
   for (std::size_t now = 0; now < threads; now = waiting) waiting.wait(now);
   stop();
+  // Until no thread listens: requests that end later are told.
+  while (can_connect()) std::this_thread::yield();
   asio::post(context_, [&] { gate.cancel(); });
   std::set<std::string> names;
   for (RawClient& client : clients) {

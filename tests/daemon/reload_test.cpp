@@ -76,9 +76,11 @@ TEST_F(ReloadTest, DnsNames_AreReloaded) {
   EXPECT_EQ(get("/v1/status")["membership"]["dns"][0]["ok"], false);
 }
 
-TEST_F(ReloadTest, SettingsUsedByScansOnly_NeedNoRestart) {
+TEST_F(ReloadTest, SettingsOfOtherPrograms_NeedNoRestart) {
   start();
   config_["scan"] = {{"threads", 3}, {"audit_period", "60d"}};
+  config_["history"] = {{"depth", 3}};
+  config_["usage"] = {{"owners", true}};
   config_["peers"] = {{"forget_after", "1h"}, {"timeout", "5s"}};
   config_["tracker"]["items"] = 1234;
   EXPECT_EQ(reload(), "peers.forget_after");

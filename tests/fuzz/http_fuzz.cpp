@@ -183,8 +183,9 @@ class Node {
     }
     session.reset();
     const HttpPlaces& places = sessions_->places;
-    require(places.open() == 0 && places.body_bytes() == 0 && totals_->answer_bytes == 0,
-            "what was held is given back");
+    require(totals_->open == 0 && totals_->served == 0 && totals_->answer_bytes == 0,
+            "connections and responses are given back");
+    require(places.body_bytes() == 0, "bodies are given back");
     return answers;
   }
 

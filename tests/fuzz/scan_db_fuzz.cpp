@@ -3,10 +3,10 @@
 #include <ranges>
 #include <string>
 
+#include "scanner/history/history_point.h"
 #include "scanner/store/directory_names.h"
 #include "scanner/store/directory_row.h"
 #include "scanner/store/file_store.h"
-#include "scanner/history/history_point.h"
 #include "scanner/store/owner_sums.h"
 #include "scanner/walk/unfinished_scan.h"
 #include "tests/fuzz/fuzz_support.h"

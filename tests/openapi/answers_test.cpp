@@ -415,7 +415,7 @@ void AnswersTest::certificates() {
 
 void AnswersTest::too_many_connections() {
   Node node;
-  node.config_["limits"]["max_connections"] = 1;
+  node.config_["limits"] = {{"threads", 1}, {"max_connections", 1}};
   node.start();
   // It is told to go on once its request is being read: until its body has come nobody can take its place.
   support::RawClient busy(node.port());

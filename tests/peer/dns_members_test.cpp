@@ -259,6 +259,14 @@ TEST_F(DnsMembersTest, DnsTls_ListsHttpsUrlsWithTheirNames) {
   EXPECT_THAT(listings({{address}, {}}, false).at(0).listed, ElementsAre("http://10.0.0.1:7420"));
 }
 
+TEST_F(DnsMembersTest, NameGivenTwice_IsListedOnce) {
+  const auto name = base::parse_dns_source("x").value();
+  DnsMembers::Options options{.servers = {{support::own_loopback(), 1}},
+                              .timeout = std::chrono::milliseconds(1)};
+  options.names = {name, name};
+  EXPECT_THAT(DnsMembers(options).list(), SizeIs(1));
+}
+
 TEST_F(DnsMembersTest, NoName_HasNoListing) { EXPECT_THAT(DnsMembers({}).list(), IsEmpty()); }
 
 }  // namespace

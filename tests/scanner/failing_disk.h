@@ -91,7 +91,7 @@ class FailingDisk {
 // write, then at its second one, and so on until it ends. Calls `check` after each. Returns the number of
 // kills.
 inline int kill_at_each_write(const std::filesystem::path& file, const std::function<bool()>& action,
-                              const std::function<void()>& check) {
+                              const std::function<void(bool was_killed)>& check) {
   const std::filesystem::path saved = file.native() + ".saved";
   std::filesystem::copy_file(file, saved);
   for (int at = 1; at < 1000; ++at) {
@@ -105,7 +105,7 @@ inline int kill_at_each_write(const std::filesystem::path& file, const std::func
     }
     int status = 0;
     EXPECT_EQ(::waitpid(child, &status, 0), child);
-    check();
+    check(!WIFEXITED(status));
     EXPECT_EQ(status, WIFEXITED(status) ? 0 : SIGKILL);
     if (WIFEXITED(status) || ::testing::Test::HasFailure()) return at - 1;
   }

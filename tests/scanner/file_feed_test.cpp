@@ -122,6 +122,25 @@ TEST_F(FileFeedTest, NewChangedAndDeletedFiles_AreListed) {
   EXPECT_THAT(feed(2), IsEmpty());
 }
 
+// Bytes that fit no format, under a page checksum that is right.
+TEST_F(FileFeedTest, StoredFilesThatCannotBeDecoded_AreDatabaseDamage) {
+  scan();
+  make_file("new/file");
+  mark("new/file");
+  scan();
+  database->handle().exec("UPDATE files SET entries = x'0500'");
+  const FeedRange range{.since = 1, .until = {}, .after = {}, .files = true};
+  const auto read = read_changes(*database, range, [](const FeedEntry&) { return true; });
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Errc::database_damaged) << read.error().message;
+  make_file("new/other");
+  mark("new/other");
+  const auto scanned = try_scan();
+  ASSERT_FALSE(scanned);
+  EXPECT_EQ(scanned.error().code, Errc::database_damaged) << scanned.error().message;
+  EXPECT_TRUE(std::filesystem::exists(temp / "scan.db.damaged"));
+}
+
 TEST_F(FileFeedTest, NewAndDeletedDirectories_OnlyNewListsItsFiles) {
   make_file("old/x/file");
   make_file("old/file");

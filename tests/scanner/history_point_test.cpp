@@ -53,6 +53,21 @@ TEST(HistoryPointTest, Newest72Hours_KeepTheLastPointOfEach) {
   EXPECT_EQ(times(thinned(at)), kept) << "with the first one";
 }
 
+TEST(HistoryPointTest, BeforeThose_TheLastPointOfEachMonthStays) {
+  const std::int64_t now = start + 500 * day + hour - 1;
+  const auto days = times_every(day, 90, start + 497 * day - 1);
+  const auto hours = times_every(hour, 72, now);
+  // 2024-10-30, -31, 2024-11-01, -30, 2024-12-01.
+  std::vector<std::int64_t> at{
+      start, start + 26 * day, start + 27 * day, start + 28 * day, start + 57 * day, start + 58 * day};
+  std::vector<std::int64_t> kept{start, start + 27 * day, start + 57 * day, start + 58 * day};
+  for (auto* const list : {&at, &kept}) {
+    list->insert(list->end(), days.begin(), days.end());
+    list->insert(list->end(), hours.begin(), hours.end());
+  }
+  EXPECT_EQ(times(thinned(at)), kept);
+}
+
 TEST(HistoryPointTest, RarePoints_AreKeptHoweverOldTheyAre) {
   const auto at = times_every(400 * hour, 72, start);
   EXPECT_EQ(times(thinned(at)), at);

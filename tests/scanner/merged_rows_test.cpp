@@ -97,7 +97,7 @@ TEST_F(MergedRowsTest, KillAtAnyWriteOfAMerge_LosesNothing) {
     return opened && opened->merge_rows(1);
   };
   bool merged = false;
-  const int killed = kill_at_each_write(file(), merge, [&] {
+  const int killed = kill_at_each_write(file(), merge, [&](bool /*was_killed*/) {
     reopen_database();
     expect_exact();
     merged = apart() == 0;

@@ -165,8 +165,8 @@ TEST_F(MigrationTest, KillAtAnyWrite_LeavesTheOldOrTheNewVersion) {
   downgrade();
   std::set<std::int64_t> found;
   const auto migrate = [this] { return UsageDatabase::open(file()).has_value(); };
-  const int killed = kill_at_each_write(file(), migrate, [&] {
-    found.insert(version());
+  const int killed = kill_at_each_write(file(), migrate, [&](bool was_killed) {
+    if (was_killed) found.insert(version());
     EXPECT_EQ(files_for_readers(), 4U);
     reopen_database();
     EXPECT_EQ(version(), current);
@@ -294,6 +294,7 @@ TEST_F(ManyDirectoriesMigrationTest, OldVersionScannedMeanwhile_ItsDirectoriesAr
 
 // Version 4 had one row for each name, and others for addresses.
 TEST_F(MigrationTest, CursorsByName_BecomePeersByInstance) {
+  const auto own = tracker::InstanceId::random();
   const auto instance = tracker::InstanceId::random();
   const std::string none(instance.to_string().size(), '0');
   downgrade();
@@ -304,7 +305,9 @@ TEST_F(MigrationTest, CursorsByName_BecomePeersByInstance) {
                       cycle)
           .run();
     };
-    insert("own", instance.to_string(), 7);
+    insert("own", own.to_string(), 7);
+    insert("http://own:7420", own.to_string(), 7);
+    insert("http://old-b:7420", none, 0);
     insert("rack/b", instance.to_string(), 8);
     insert("http://b:7420\nrack/b", none, 0);
     insert("http://c:7420\nc", none, 0);
@@ -313,7 +316,7 @@ TEST_F(MigrationTest, CursorsByName_BecomePeersByInstance) {
     at.exec("INSERT INTO settings VALUES('roll_position', 'x')");
   }
   const tracker::PeerBook expected = {
-      {{"own", instance}, {.cycle = {7}}},
+      {{"own", own}, {.cycle = {7}, .home = "http://own:7420"}},
       {{"rack/b", instance}, {.cycle = {8}, .home = "http://b:7420"}},
       {{"c", {}}, {.cycle = {}, .home = "http://c:7420"}},
       {{"d", instance}, {.cycle = {}, .standing = tracker::Standing::copied}},

@@ -202,6 +202,7 @@ TEST_F(RebuildTest, OldDatabaseWithWal_IsSetAsideWhole) {
   begin();
   scan();
   finish();
+  EXPECT_FALSE(fs::exists(beside(".corrupt-wal"))) << "a kill before would leave the file without it";
   fs::remove(beside(".corrupt.damaged"));
   auto kept = UsageDatabase::open_read_only(beside(".corrupt"));
   ASSERT_TRUE(kept);

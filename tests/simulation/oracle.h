@@ -13,7 +13,7 @@
 
 namespace spoor::simulation {
 
-// For the scanner of one node. The promise (design: "The promise", "Cycles in a cluster"):
+// For the scanner of one node. The promise (docs/promises.md, docs/cluster.md):
 // - a scan finds a change whose mark was acknowledged before the scan began, if the scan is complete, or if
 //   the node that acknowledged responded;
 // - a scan walks everything only if knowledge was really lost, or never existed.

@@ -73,10 +73,20 @@ TEST_F(InstanceRecordTest, AnyMemberMissingOrOfAnotherType_ProvesNoMore) {
     const auto is_number = [&](const char* key) { return mutated.value(key, json()).is_number_unsigned(); };
     const bool is_clean = is_number("clean_generation") && is_number("clean_position");
     EXPECT_EQ((*record)->clean_stop.has_value(), is_clean) << what;
-    EXPECT_EQ((*record)->is_introduced, mutated.value("introduced", json()) == true) << what;
+    EXPECT_EQ((*record)->is_introduced, mutated.value("introduced", json(true)) == true) << what;
     const Durability durability = (*record)->durability;
     EXPECT_TRUE(durability == clean_.durability || durability == Durability::memory) << what;
   });
+}
+
+TEST_F(InstanceRecordTest, RecordOf100_AcknowledgesMarks) {
+  files_.put("/data/instance.json",
+             R"({"birth_complete":true,"birth_cycle":1,"boot_id":"b","durability":"disk","instance":")" +
+                 clean_.instance.to_string() + R"(","rules":"any"})");
+  const InstanceRecord record = read().value().value();
+  EXPECT_TRUE(record.is_introduced);
+  EXPECT_EQ(record.membership, Membership::member);
+  EXPECT_EQ(record.runs, 0U);
 }
 
 TEST_F(InstanceRecordTest, InvalidGenerationOrMembership_ProvesNoMore) {

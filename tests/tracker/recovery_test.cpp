@@ -62,6 +62,14 @@ TEST_F(RecoveryTest, NewNode_StartsCompleteSinceBirthInAnInstanceOfItsOwn) {
   EXPECT_NE(Node(other_files, clock_, node_options(Durability::memory)).instance(), state.instance);
 }
 
+TEST_F(RecoveryTest, SnapshotOfAnotherNode_IsNotALoss) {
+  const Snapshot foreign{{"cluster", "other"}, 9, clock_.wall_now(), varied_state()};
+  files_.put(snapshot_file(node_drives[0]), encode_snapshot(foreign));
+  Node node = start();
+  EXPECT_EQ(node.loss(), "");
+  EXPECT_TRUE(node.tracker().state().complete_since_birth);
+}
+
 TEST_F(RecoveryTest, CleanStop_KeepsInstanceAndExactlyTheMarks) {
   const Cursor cursor = first_run();
   Node node = start();

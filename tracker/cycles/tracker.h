@@ -59,7 +59,7 @@ struct MarkOutcome {
   JournalPosition position = 0;
 };
 
-// The request of a scan to a tracker (design: "Cycles in a cluster").
+// The request of a scan to a tracker (docs/cluster.md).
 struct CycleRequest {
   CycleId current;           // the cycle to be in afterwards; 0 only reads
   CycleId oldest;            // the first cycle wanted

@@ -75,9 +75,13 @@ base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSyste
   record.durability = named(durability_names, text_member(json, "durability"), Durability::memory);
   record.boot_id = text_member(json, "boot_id");
   record.runs = number_member(json, "runs").value_or(0);
-  record.is_introduced = json.value("introduced", nlohmann::json()) == true;
+  // 1.0.0 knows no introductions and no retirement: it acknowledges marks, and its record has neither member.
+  const auto introduced = json.find("introduced");
+  record.is_introduced = introduced == json.end() || *introduced == true;
   // With an unknown value, it is not known that marks may be acknowledged.
-  record.membership = named(membership_names, text_member(json, "membership"), Membership::retiring);
+  record.membership = json.contains("membership")
+                          ? named(membership_names, text_member(json, "membership"), Membership::retiring)
+                          : Membership::member;
   const auto steady = number_member(json, "known_steady_ms");
   const auto wall = number_member(json, "known_ms");
   if (steady && wall && std::max(*steady, *wall) <= known_ms_max) {
