@@ -74,7 +74,7 @@ base::Result<SinkUrl> parse_sink_url(const std::string& url) {
   if (url.size() > url_bytes_max || !std::ranges::all_of(url, is_url_character))
     return bad_url(url, fmt::format("a URL has at most {} printable characters", url_bytes_max));
   const std::size_t authority = colon + 3;
-  const SinkUrl parsed{.kind = found->second, .is_tls = scheme == "tls"};
+  SinkUrl parsed{.kind = found->second, .is_tls = scheme == "tls"};
   if (parsed.kind == SinkKind::http) return parse_http(url, authority);
   if (parsed.kind == SinkKind::postgresql) return parsed;
   return parse_servers(url, std::string_view(url).substr(authority), parsed);

@@ -126,6 +126,7 @@ class Gathering::State {
   // next scan reads their marks from this cycle on.
   std::vector<HttpRequest> requests_to_measure() const {
     std::vector<HttpRequest> requests;
+    requests.reserve(too_large_.size());
     for (const std::size_t index : too_large_)
       requests.push_back(request_to_collect(finder_.found()[index], false));
     return requests;

@@ -98,7 +98,7 @@ void PeerFinder::judge(const Name& name, std::vector<FoundPeer> claims) {
   };
   // By trust: a claim that a certificate proves precedes one from a home, where any host may respond. The
   // node's own daemon comes first: its instance is checked too.
-  std::ranges::stable_sort(claims, {}, rank);
+  std::ranges::sort(claims, {}, [&](const FoundPeer& claim) { return std::pair(rank(claim), claim.index); });
   const Rank first = rank(claims.front());
   if (first >= Rank::listed) {
     if (dispute(name, claims, first == Rank::listed)) return;

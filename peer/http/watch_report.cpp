@@ -144,6 +144,7 @@ std::vector<DriveSync> synchronise(Transport& transport, const base::Endpoint& d
       exchange(transport, {daemon, "POST", "/v1/watch/sync", "application/json", body.dump()});
   const auto parsed = parse(response && response->is_success() ? response->body : "", [&](const json& value) {
     std::vector<DriveSync> results;
+    results.reserve(request.drives.size());
     for (const std::string& drive : request.drives) results.push_back(result_of(value, drive));
     return results;
   });
@@ -153,6 +154,7 @@ std::vector<DriveSync> synchronise(Transport& transport, const base::Endpoint& d
                                   ? "the response of spoord is malformed: " + parsed.error().message
                                   : problem_detail(*response);
   std::vector<DriveSync> results;
+  results.reserve(request.drives.size());
   for (const std::string& drive : request.drives) results.push_back({drive, failure, {}});
   return results;
 }
