@@ -112,6 +112,18 @@ TEST_F(HangingDriveTest, CheckDrives_DuringASave_DoesNotWaitForIt) {
   EXPECT_TRUE((*saved)->drives[1].ok);
 }
 
+TEST_F(HangingDriveTest, MarkDuringASave_IsSavedAfterTheInterval) {
+  start();
+  hang_writes(1);
+  const auto saved = save();
+  mark("bucket/a");
+  release(1);
+  ASSERT_TRUE(*saved);
+  const auto generation = snapshot_scheduler_.last()->generation;
+  pass(interval);
+  EXPECT_EQ(snapshot_scheduler_.last()->generation, generation + 1);
+}
+
 TEST_F(HangingDriveTest, LateDriveRespondsDuringASave_TheNextOneIncludesIt) {
   start();
   prepare(0, false);

@@ -117,6 +117,22 @@ TEST_F(MarkIntakeTest, MarksThatAreNotDurableYet_AreNeitherAcknowledgedNorCounte
   EXPECT_GE(persistence_->durable_position(), persistence_->tracker().position());
 }
 
+// They are made in parts; the last one may add nothing, and has an earlier position then.
+TEST_F(MarkIntakeTest, ManyMarksThatAreNotDurableYet_AreNotAcknowledged) {
+  std::promise<void> release;
+  boost::asio::post(pool_, [released = release.get_future().share()] { released.wait(); });
+  Taken taken;
+  take(taken, [](MarkBatch& batch) -> std::optional<Problem> {
+    for (int number = 0; number < 512; ++number)
+      EXPECT_TRUE(batch.add("a/" + std::to_string(number), MarkKind::dir));
+    return std::nullopt;
+  });
+  EXPECT_FALSE(taken);
+  release.set_value();
+  settle();
+  EXPECT_TRUE(taken && *taken);
+}
+
 TEST_F(MarkIntakeTest, MarksThatCannotBecomeDurable_AreRejected) {
   files_.fail_below("/data", EIO);
   Taken taken;

@@ -157,8 +157,8 @@ TEST(MarkRequestTest, DriveNamed_MarksAreForItAlone) {
     batch.clear();
     return paths;
   };
-  EXPECT_EQ(read("/mnt/disk1"), Paths{".spoor:/9f1c/photos/a"});
   EXPECT_EQ(read("/mnt/other"), Paths{"photos/a"}) << "without an id, for all drives";
+  EXPECT_EQ(read("/mnt/disk1"), Paths{".spoor:/9f1c/photos/a"});
   EXPECT_FALSE(read_mark_request(text_request("photos/a"), batch));
   EXPECT_EQ(take_marks(batch).marks[0].path, "photos/a") << "of the next request";
 }

@@ -318,5 +318,20 @@ TEST_F(EtcdRegistrationTest, SimilarClusterAndNodeNames_AreKeptApart) {
   EXPECT_THAT(odd.conflict(), IsEmpty());
 }
 
+// The same daemon, whose URL has changed: one of its entries is alive.
+TEST(EtcdListingTest, OneOfSeveralEntriesIsAlive_TheMemberIs) {
+  const std::string instance = tracker::InstanceId::random().to_string();
+  const auto entry = [&](const std::string& url, std::optional<EtcdLease> alive) {
+    return RegistryEntry{{"a", url, instance}, base::parse_endpoint(url).value(), {}, alive};
+  };
+  const RegistryEntry alive = entry("http://10.0.0.1:7420", EtcdLease{7});
+  const RegistryEntry dead = entry("http://10.0.0.2:7420", {});
+  for (const Registry& registry : {Registry{{alive, dead}}, Registry{{dead, alive}}}) {
+    const auto registered = to_listing(registry, "").registered;
+    ASSERT_EQ(registered.size(), 1U);
+    EXPECT_TRUE(registered.begin()->second);
+  }
+}
+
 }  // namespace
 }  // namespace spoor::peer

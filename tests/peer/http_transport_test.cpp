@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "peer/http/send_marks.h"
 #include "tests/support/listening_socket.h"
 #include "tests/support/loopback.h"
 #include "tests/support/temp_directory.h"
@@ -275,6 +276,37 @@ TEST(CredentialsTest, TlsWithOwnCa_ReceivesToken) {
   EXPECT_TRUE(credentials.sends_token_to({{}, 0, "/run/spoor.sock"}));
   credentials.trusted_urls.reset();
   EXPECT_TRUE(credentials.sends_token_to(endpoint)) << "peers.token_to_all";
+}
+
+class AnsweringTransport final : public Transport {
+ public:
+  explicit AnsweringTransport(unsigned status) : status_(status) {}
+  void exchange(std::span<const HttpRequest> requests, const OnResponse& on_response) override {
+    for (std::size_t at = 0; at < requests.size(); ++at) {
+      HttpResponse response;
+      response.status = status_;
+      on_response(at, std::move(response));
+    }
+  }
+
+ private:
+  unsigned status_;
+};
+
+TEST(SendMarksTest, RefusalThatMayPass_IsRetried) {
+  for (const auto& [status, may_retry] : {std::pair(500U, true),
+                                          {503U, true},
+                                          {599U, true},
+                                          {408U, true},
+                                          {400U, false},
+                                          {403U, false},
+                                          {413U, false}}) {
+    AnsweringTransport transport(status);
+    const MarkReply reply = send_marks(transport, {"a", 7420, {}}, "dir", std::string("b/a", 4));
+    EXPECT_FALSE(reply.is_acknowledged) << status;
+    EXPECT_EQ(reply.may_retry, may_retry) << status;
+    EXPECT_EQ(reply.is_too_large, status == 413) << status;
+  }
 }
 
 }  // namespace

@@ -34,6 +34,13 @@ MarkSet set_with_records(std::size_t count) {
   return set;
 }
 
+TEST(MemberMarksTest, RecordsOfALaterAndAnEarlierRun_TheLaterIsKept) {
+  TreeMarks trees;
+  trees.add_members({{"a", 5}});
+  trees.add_members({{"a", 1}, {"b", 1}});
+  EXPECT_EQ(trees.members(), (TreeMarks::Members{{"a", 5}, {"b", 1}}));
+}
+
 TEST(MemberMarksTest, AnyNodeName_IsRestoredFromANormalisedPath) {
   for (const std::string& name :
        {std::string("a"), std::string("rack/1/n"), std::string("."), std::string(".."), std::string("/"),

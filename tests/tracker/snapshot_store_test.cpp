@@ -270,6 +270,19 @@ TEST_F(SnapshotStoreTest, BadFileOnReturnedDrive_IsKeptAside) {
   EXPECT_EQ(files_.content(snapshot_file(drives_[0]).native() + ".v9"), "\x09 from the future");
 }
 
+// Nobody has looked at what it holds either.
+TEST_F(SnapshotStoreTest, BadFileOnADriveThatFailedMeanwhile_IsKeptAside) {
+  SnapshotStore store = this->store();
+  store.load();
+  EXPECT_TRUE(save(store, state(3)).drives[0].ok);
+  files_.fail_below(drives_[0], EIO);
+  EXPECT_FALSE(save(store, state(4)).drives[0].ok);
+  files_.heal(drives_[0]);
+  put(drives_[0], "\x09 from the future");
+  EXPECT_TRUE(save(store, state(5)).drives[0].ok);
+  EXPECT_EQ(files_.content(snapshot_file(drives_[0]).native() + ".v9"), "\x09 from the future");
+}
+
 // ancestor 14: a save that reached no drive does not count.
 TEST_F(SnapshotStoreTest, FailedDrives_AreReportedAndSaveIsDurableOnOthers) {
   files_.fill(drives_[1]);

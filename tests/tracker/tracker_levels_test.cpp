@@ -191,9 +191,12 @@ TEST_F(BoundedTrackerTest, FullCycles_StayWithinTheMemoryOfWhichHistoryTakesHalf
   const TrackerState state = tracker_.state();
   EXPECT_GT(state.oldest_kept, CycleId{1});
   EXPECT_FALSE(state.complete_since_birth);
-  EXPECT_FALSE(state.history.empty());
+  ASSERT_FALSE(state.history.empty());
   EXPECT_TRUE(tracker_.cycle({{}, {1}, state.instance, true}).gap);
-  EXPECT_FALSE(tracker_.cycle({{}, state.oldest_kept, state.instance, true}).gap);
+  const CycleAnswer kept = tracker_.cycle({{}, state.oldest_kept, state.instance, true});
+  EXPECT_FALSE(kept.gap);
+  for (std::uint64_t number = 0; number < 30 * items; ++number)
+    ASSERT_TRUE(contains(kept.marks, path(state.oldest_kept.value * 1'000'000 + number))) << number;
 }
 
 TEST_F(TrackerLevelsTest, MergeOfCyclesThatAreNotSaturated_IsNotSaturated) {
