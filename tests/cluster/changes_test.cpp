@@ -27,6 +27,12 @@ TEST_F(ChangesTest, Consumer_Committed_ReadsEachChangeOnce) {
   EXPECT_EQ(changes({"--consumer", "c"}).out, "");
   EXPECT_EQ(changes({"--since", "1"}).out, "bucket/a/\n");
   EXPECT_EQ(changes({"--latest"}).out, "2\n");
+  for (const char* const file : {"bucket/b", "bucket/c/file"}) {
+    change(file);
+    scan_settled();
+  }
+  EXPECT_EQ(changes({"--consumer", "c", "--until", "3", "--commit"}).out, "bucket/\n");
+  EXPECT_EQ(changes({"--consumer", "c"}).out, "bucket/\nbucket/c/\n") << "of scan 4";
   EXPECT_EQ(changes({"--consumer", "c", "--forget"}).code, 0);
   EXPECT_EQ(changes({"--consumer", "c"}).code, 4);
 }

@@ -82,6 +82,22 @@ TEST(AuditStateTest, ClockSetBackBetweenRounds_NextRoundIsNotDelayed) {
   EXPECT_GE(state.due(1000, period), 100U);
 }
 
+// Their times are joined, two by two.
+TEST(AuditStateTest, ManyScansInRound_NoTimeIsNewerThanReading) {
+  constexpr std::uint64_t total = 300;
+  AuditState state = AuditState::begun(start);
+  for (std::uint64_t read = 1; read <= total; ++read) {
+    state.advance_to(start + std::chrono::minutes(read), period);
+    state.visited(1, total, read == total);
+  }
+  ASSERT_TRUE(state.advance_to(start + period, period));
+  for (std::uint64_t read = 0; read < total; ++read) {
+    ASSERT_LE(state.oldest(), start + std::chrono::minutes(read + 1)) << "the next one was read then";
+    ASSERT_GE(state.oldest(), start + std::chrono::minutes(read)) << "one scan before at most";
+    state.visited(1, total, read + 1 == total);
+  }
+}
+
 TEST(AuditStateTest, Text_RoundTripsAndMalformedIsRefused) {
   AuditState state = advanced_to(AuditState::begun(start), start + 3h);
   state.visited(100, 1000, false);

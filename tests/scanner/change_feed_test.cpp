@@ -404,6 +404,9 @@ TEST_F(ConsumersTest, Progress_IsKeptUntilTheConsumerMoves) {
   found = consumers().find("sink").value();
   EXPECT_FALSE(found->progress);
   ASSERT_TRUE(consumers().commit({"sink", "id", 9, {}, progress}));
+  ASSERT_TRUE(consumers().commit({"sink", "id", 9, {}}));
+  EXPECT_FALSE(consumers().find("sink").value()->progress) << "of the same scan: it begins anew";
+  ASSERT_TRUE(consumers().commit({"sink", "id", 9, {}, progress}));
   EXPECT_TRUE(consumers().forget("sink").value());
   ASSERT_TRUE(consumers().commit({"sink", "id", 9, {}}));
   EXPECT_FALSE(consumers().find("sink").value()->progress) << "of a forgotten one";

@@ -85,6 +85,19 @@ class CommittedWalkTest : public ScannedNode {
     }
   }
 
+  void scan_with_stamp() {
+    lose_stamp();
+    stamp_drive = [](const std::filesystem::path& drive, const std::string& stamp,
+                     const std::string& before) {
+      std::ofstream(drive / ".spoor/last-scan") << stamp << ' ' << before << '\n';
+      return true;
+    };
+    scan();
+  }
+
+  // As if the drive had been rolled back.
+  void lose_stamp() { write_file(on_drive(".spoor/last-scan"), 0); }
+
   // As if options had changed that no test here changes.
   void forget_input() { database->handle().exec("DELETE FROM settings WHERE key = 'unfinished_input'"); }
 
@@ -321,18 +334,25 @@ TEST_F(CommittedWalkTest, FileFeedHalfOn_IsOffToReaders) {
 
 TEST_F(CommittedWalkTest, RolledBackDrive_ItsWalkIsResumed) {
   make_tree();
-  write_file(on_drive(".spoor/last-scan"), 0);
-  stamp_drive = [&](const std::filesystem::path& drive, const std::string& stamp, const std::string& before) {
-    std::ofstream(drive / ".spoor/last-scan") << stamp << ' ' << before << '\n';
-    return true;
-  };
-  scan();
-  write_file(on_drive(".spoor/last-scan"), 0);
+  scan_with_stamp();
+  lose_stamp();
   ASSERT_TRUE(stop_at("g/h"));
   scan_counting_reads();
   EXPECT_TRUE(has_resumed);
   EXPECT_FALSE(was_read("a"));
   EXPECT_TRUE(was_read("k"));
+}
+
+TEST_F(CommittedWalkTest, DriveRolledBackBeforeResume_AllIsWalked) {
+  make_tree();
+  scan_with_stamp();
+  for (const char* path : {"a", "g/h"}) mark(path);
+  ASSERT_TRUE(stop_at("g/h"));
+  lose_stamp();
+  make_file("a/f", 500);  // which was walked, and is not marked again
+  scan();
+  EXPECT_TRUE(has_resumed);
+  expect_exact();
 }
 
 // No directory with links is read any more: those that were read count in the end.

@@ -7,7 +7,9 @@
 #include <fstream>
 #include <optional>
 
+#include "scanner/database/checksum_vfs.h"
 #include "scanner/database/database_files.h"
+#include "scanner/database/sqlite.h"
 #include "scanner/errors.h"
 #include "scanner/feed/change_feed.h"
 #include "tests/scanner/scanned_node.h"
@@ -406,6 +408,20 @@ TEST_F(DamagedDatabaseTest, TruncatedFile_IsDetectedAndRebuilt) {
     expect_exact();
   }
   EXPECT_EQ(right, 0);
+}
+
+// The rest of a long value, which SQLite takes as it is.
+TEST_F(DamagedDatabaseTest, PageCutOff_IsNotReadAsZeros) {
+  const fs::path path = temp / "database";
+  SqliteDatabase database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, checksum_vfs());
+  reserve_checksums(database);
+  database.exec("CREATE TABLE pages(value BLOB)");
+  SqliteStatement(database, "INSERT INTO pages VALUES(?1)", std::string(10'000, 'x')).run();
+  fs::resize_file(path, fs::file_size(path) - 4000);
+  SqliteDatabase cut(path, SQLITE_OPEN_READONLY, checksum_vfs());
+  const auto read = guarded("read", cut, [&] { return cut.text("SELECT CAST(value AS TEXT) FROM pages"); });
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Errc::database_damaged);
 }
 
 // Pages that are freed, some in the scan that took them, and come back later.

@@ -339,6 +339,22 @@ TEST_F(FileFeedTest, KilledScan_ResumesWithFilesItRead) {
   EXPECT_EQ(lines.back(), "+ a/x2099/file");
 }
 
+// Its directory is open, and is read again.
+TEST_F(FileFeedTest, FileChangesAgainBeforeResume_ChangesAreMergedIntoOne) {
+  resumes = true;
+  for (const char* path : {"a/back", "a/gone", "a/b/file"}) make_file(path);
+  scan();
+  for (const char* path : {"a/back", "a/gone"}) remove(path);
+  for (const char* path : {"a/fresh", "a/passing"}) make_file(path);
+  for (const char* path : {"a", "a/b"}) mark(path);
+  ASSERT_TRUE(stop_at("a/b"));
+  for (const char* path : {"a/back", "a/fresh"}) make_file(path, 20);
+  remove("a/passing");
+  scan();
+  EXPECT_TRUE(has_resumed);
+  EXPECT_THAT(feed(1), ElementsAre("~ a/", "~ a/back", "+ a/fresh", "- a/gone", "- a/passing"));
+}
+
 TEST_F(FileFeedTest, KilledScanWithoutFileFeed_IsNotResumedWithIt) {
   resumes = true;
   options.file_feed = false;

@@ -210,6 +210,18 @@ TEST_F(RebuildTest, OldDatabaseWithWal_IsSetAsideWhole) {
   EXPECT_EQ(query_usage(*kept, "a", {}).value()->total.files, 3U);
 }
 
+// A log that could not be written back, as that of a damaged file.
+TEST_F(RebuildTest, LogOfReplacedDatabase_GoesWithIt) {
+  close();
+  for (const char* const log : {"-wal", "-journal"}) {
+    std::ofstream(beside(".new")) << "new";
+    std::ofstream(beside(log)) << "old";
+    ASSERT_TRUE(put_rebuilt_in_place(file()));
+    EXPECT_FALSE(fs::exists(beside(log))) << "SQLite would apply it to the new one";
+    EXPECT_TRUE(fs::exists(aside_of(file()).native() + log));
+  }
+}
+
 TEST_F(RebuildTest, Consumers_StartOverOnceRebuildIsInPlace) {
   auto consumers = Consumers::open(temp.path()).value();
   ASSERT_TRUE(consumers.commit({"offsite", first_feed, 1, {}}));
