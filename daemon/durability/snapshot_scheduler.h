@@ -76,7 +76,8 @@ class SnapshotScheduler {
   void start();
   void stop();
 
-  // After stop(), when no mark is made any more: saves, and records a clean stop, as Persistence::stop().
+  // After stop(), when no mark is made any more: saves, and records a clean stop, as
+  // Persistence::record_stop() does.
   boost::asio::awaitable<base::Result<tracker::SavedSnapshot>> save_last();
 
   // The number of drives at work now. While `context` has no work, these are the drives that hang.
