@@ -370,6 +370,19 @@ TEST(OverrideTest, ListSetting_IsParsedAsJson) {
   EXPECT_FALSE(config.listen_is_default);
 }
 
+TEST(OverrideTest, ListOfWatchedDrives_ReplacesAll) {
+  const auto watched = [](const std::string& drives) {
+    const std::vector<std::string> overrides{"watch.drives=" + drives};
+    return load_text(R"({"node": {"name": "n"}, "drives": ["/a", "/b"], "watch": {"drives": "all"}})", "f",
+                     overrides)
+        .value()
+        .watch;
+  };
+  EXPECT_TRUE(watched("all").all_drives);
+  EXPECT_FALSE(watched(R"(["/a"])").all_drives);
+  EXPECT_FALSE(watched("[]").all_drives);
+}
+
 TEST(OverrideTest, BadOverride_ErrorExplainsForm) {
   for (const auto& [override_text, error] : {
            std::pair{"tracker.itmes=5", "--set: unknown key 'tracker.itmes': did you mean 'tracker.items'?"},

@@ -169,8 +169,8 @@ class FakeEtcd final : public peer::Transport {
     json answer;
     if (!found.empty()) answer["count"] = std::to_string(found.size());
     if (asked_range.value("sort_target", "") == "MOD") {
-      std::ranges::sort(found, std::ranges::greater(),
-                        [](const auto& each) { return each.second.mod_revision; });
+      std::ranges::sort(found, {}, [](const auto& each) { return each.second.mod_revision; });
+      if (asked_range.value("sort_order", "") == "DESCEND") std::ranges::reverse(found);
     }
     const auto limit = static_cast<std::size_t>(number(asked_range, "limit"));
     const std::size_t most = limit == 0 ? page_max : std::min(limit, page_max);

@@ -6,6 +6,7 @@
 
 #include "tests/faults/drive_fixture.h"
 #include "tests/faults/mounts.h"
+#include "tests/support/temp_directory.h"
 #include "tests/support/tree_totals.h"
 
 namespace spoor::faults {
@@ -94,6 +95,16 @@ class ImageDriveTest : public DriveTest {
  private:
   std::optional<MountPoint> disk_;
 };
+
+TEST(DriveSpaceTest, BlocksReservedForRoot_AreNotFree) {
+  if (auto why = why_no_images(); !why.empty()) GTEST_SKIP() << why;
+  const support::TempDirectory directory;
+  make_image(directory / "image", std::size_t{16} << 20U, {"-m", "20"});
+  MountPoint disk(directory / "disk");
+  disk.mount_image(directory / "image");
+  const auto space = base::PosixFileSystem().space(disk.path()).value();
+  EXPECT_LT(space.used_bytes + space.free_bytes, space.bytes - space.bytes / 10);
+}
 
 TEST_F(ImageDriveTest, FullDrive_KeepsItsSnapshotUntilThereIsSpace) {
   start();

@@ -281,17 +281,32 @@ TEST(CredentialsTest, TlsWithOwnCa_ReceivesToken) {
 class AnsweringTransport final : public Transport {
  public:
   explicit AnsweringTransport(unsigned status) : status_(status) {}
+  const std::string& target() const { return target_; }
   void exchange(std::span<const HttpRequest> requests, const OnResponse& on_response) override {
     for (std::size_t at = 0; at < requests.size(); ++at) {
       HttpResponse response;
       response.status = status_;
+      target_ = requests[at].target;
       on_response(at, std::move(response));
     }
   }
 
  private:
   unsigned status_;
+  std::string target_;
 };
+
+TEST(SendMarksTest, AnyPathOfTheBatchThatIsAbsolute_IsSentAsThat) {
+  using namespace std::string_literals;
+  AnsweringTransport transport(200);
+  const auto is_absolute = [&](const std::string& paths) {
+    send_marks(transport, {"a", 7420, {}}, "file", paths);
+    return transport.target().ends_with("&absolute=true");
+  };
+  EXPECT_TRUE(is_absolute("/srv/a\0b/c\0"s));
+  EXPECT_TRUE(is_absolute("b/c\0/srv/a\0"s));
+  EXPECT_FALSE(is_absolute("b/c\0d/e\0"s)) << "earlier daemons do not know it";
+}
 
 TEST(SendMarksTest, RefusalThatMayPass_IsRetried) {
   for (const auto& [status, may_retry] : {std::pair(500U, true),

@@ -285,8 +285,8 @@ TEST_F(KnownPeersTest, SilentPeerThatAnotherStillMeets_IsNotGone) {
 TEST_F(KnownPeersTest, PeerThatRefusesTheCredentials_IsNotGone) {
   listed_ = {"a"};
   cluster_["b"].garbage = "who are you?";
-  cluster_["b"].garbage_status = 401;
-  for (int times = 0; times < 6; ++times) {
+  for (int times = 0; times < 12; ++times) {
+    cluster_["b"].garbage_status = times < 6 ? 401 : 403;
     const auto gathered = scan();
     EXPECT_THAT(failed(gathered), ElementsAre("http://b1:7420"));
     EXPECT_THAT(gathered.gaps, IsEmpty());

@@ -345,6 +345,27 @@ TEST_F(DirectoryReaderTest, SignatureOfRecentChange_IsRacy) {
   EXPECT_EQ((*later->files)[0].signature, (*applied->files)[0].signature);
 }
 
+TEST_F(DirectoryReaderTest, OneRacyFileOfSeveral_IsEnough) {
+  const std::vector<std::string> names{"a", "b", "c"};
+  for (const std::string& name : names) file(name, 1);
+  const timespec changed = status("c").st_ctim;
+  fakes::ManualClock clock;
+  clock.set_wall(base::WallTime(std::chrono::hours(1) + std::chrono::seconds(changed.tv_sec) +
+                                std::chrono::nanoseconds(changed.tv_nsec)));
+  const PosixDirectoryReader reader(clock);
+  // Whichever of them is listed first or last.
+  for (const std::string& name : names) {
+    const auto set_mtime = [&](time_t seconds) {
+      const timespec times[2] = {changed, {seconds, changed.tv_nsec}};
+      ASSERT_EQ(::utimensat(AT_FDCWD, (temp_ / name).c_str(), times, 0), 0);
+    };
+    set_mtime(changed.tv_sec + 3600);
+    EXPECT_TRUE(reader.read(*reader.open_drive(temp_.path()), "", {}, {}, {})->is_racy) << name;
+    set_mtime(changed.tv_sec);
+    EXPECT_FALSE(reader.read(*reader.open_drive(temp_.path()), "", {}, {}, {})->is_racy) << name;
+  }
+}
+
 // An mtime is whatever a program sets it to.
 TEST_F(DirectoryReaderTest, FileMtimeInFuture_IsNotRacy) {
   file("a", 1);

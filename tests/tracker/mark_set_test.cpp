@@ -214,7 +214,10 @@ TEST(MarkSetTest, AddedApart_DoNotFillEachOther) {
 TEST(MarkSetTest, MoreSetsThanGroups_ShareGroupsByTurns) {
   MarkSet marks;
   for (std::size_t number = 0; number < 3 * MarkSet::groups_max; ++number) {
-    ASSERT_TRUE(marks.try_add_apart(mark_set_of({std::to_string(number)}, {6400, 3})));
+    MarkSet added = mark_set_of({std::to_string(number)}, {6400, 3});
+    added.add_tree("tree-" + std::to_string(number));
+    ASSERT_TRUE(marks.try_add_apart(added));
+    EXPECT_TRUE(marks.tree_marks().covers("tree-" + std::to_string(number))) << number;
   }
   EXPECT_EQ(marks.group_count(), MarkSet::groups_max);
   EXPECT_EQ(marks.filters().size(), MarkSet::groups_max);

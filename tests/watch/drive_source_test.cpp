@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 
+#include "tests/faults/mounts.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/temp_directory.h"
 
@@ -108,6 +109,25 @@ TEST_F(DriveSourceTest, DriveReplacedByAnotherDirectory_CannotBeEntered) {
   const auto entered = source->enter();
   ASSERT_FALSE(entered);
   EXPECT_TRUE(entered.error().message.ends_with("was unmounted, mounted or replaced"));
+}
+
+// The tops of both have the same inode.
+TEST_F(DriveSourceTest, AnotherFileSystemOverTheDrive_CannotBeEntered) {
+  if (const auto why = faults::why_no_mounts(); !why.empty()) GTEST_SKIP() << why;
+  const auto inode = [](const std::filesystem::path& path) {
+    struct stat status{};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0);
+    return status.st_ino;
+  };
+  faults::MountPoint drive(directory_ / "drive");
+  drive.mount_tmpfs("1m");
+  const auto before = inode(drive.path());
+  const auto source = open_drive({.drive = drive.path(), .data_dir = directory_ / "data"}).value();
+  ASSERT_TRUE(source->enter());
+  faults::MountPoint above(drive.path());
+  above.mount_tmpfs("1m");
+  ASSERT_EQ(inode(drive.path()), before);
+  EXPECT_FALSE(source->enter());
 }
 
 TEST_F(DriveSourceTest, Handle_LeadsToThePathOfItsDirectory) {
