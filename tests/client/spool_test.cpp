@@ -65,6 +65,18 @@ TEST_F(SpooledMarksTest, Spool_TakesWhatCantBeSent_AndTheNextFlushSendsIt) {
   EXPECT_THAT(spooled(), IsEmpty());
 }
 
+// Another batch is the oldest when the response arrives.
+TEST_F(SpooledMarksTest, BatchIsSpooledWhileItIsSent_LaterMarksAreKept) {
+  add({"a"});
+  daemon_.meanwhile = [&] {
+    EXPECT_EQ(queue_->flush(past), Outcome::spooled);
+    add({"b"});
+  };
+  EXPECT_EQ(queue_->flush(never), Outcome::done);
+  EXPECT_EQ(queue_->flush(never), Outcome::done);
+  EXPECT_THAT(marked(), ElementsAre("a", "b"));
+}
+
 TEST_F(SpooledMarksTest, Spool_TakesTheBuffer_WhereItIsFull) {
   daemon_.failures = 1'000'000;
   for (int i = 0; i < 50; ++i)
