@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
@@ -51,6 +52,12 @@ class Responder {
     natsConnection_Destroy(connection_);
   }
 
+  // The header Nats-Msg-Id of each message so far.
+  std::vector<std::string> ids() const {
+    const std::lock_guard lock(mutex_);
+    return ids_;
+  }
+
  private:
   void reply_to_all() {
     constexpr std::int64_t timeout_ms = 60'000;
@@ -58,6 +65,12 @@ class Responder {
     natsMsg* message = nullptr;
     while (natsSubscription_NextMsg(&message, subscription_, timeout_ms) == NATS_OK) {
       subjects.emplace_back(natsMsg_GetReply(message));
+      const char* id = "";
+      natsMsgHeader_Get(message, "Nats-Msg-Id", &id);
+      {
+        const std::lock_guard lock(mutex_);
+        ids_.emplace_back(id);
+      }
       natsMsg_Destroy(message);
       for (const Reply& reply : replies_(subjects.size())) {
         const std::string& subject = reply.to == 0 ? subjects.back() : subjects[reply.to - 1];
@@ -69,6 +82,8 @@ class Responder {
   const Replies replies_;
   natsConnection* connection_ = nullptr;
   natsSubscription* subscription_ = nullptr;
+  mutable std::mutex mutex_;
+  std::vector<std::string> ids_;
   std::thread thread_;
 };
 
@@ -108,6 +123,17 @@ class NatsSinkTest : public testing::Test {
 
 TEST_F(NatsSinkTest, EachMessageIsAcknowledged_ArePublished) {
   EXPECT_TRUE(publish([](std::size_t number) { return std::vector{acknowledgement(number)}; }, 3));
+}
+
+// A stream may store several subjects, and drops repetitions over all of them.
+TEST_F(NatsSinkTest, MessageId_BeginsWithTheSubject) {
+  const Responder responder(url(server_),
+                            [](std::size_t number) { return std::vector{acknowledgement(number)}; });
+  const auto sink = sink_to(server_);
+  ASSERT_TRUE(publish_three(*sink));
+  ASSERT_TRUE(sink->settle());
+  EXPECT_THAT(responder.ids(),
+              testing::AllOf(testing::SizeIs(3), testing::Each(testing::StartsWith("spoor.changes/"))));
 }
 
 TEST_F(NatsSinkTest, AcknowledgementOfAnotherMessage_DoesNotCount) {

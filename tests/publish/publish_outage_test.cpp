@@ -215,6 +215,23 @@ TEST_F(PublishOutageTest, PostgresSchemaIsGone_StartsOver) {
   expect_equal_copy(server.events());
 }
 
+TEST(PostgresSinkTest, ServerIsDownAfterAStartOver_NeedsNoOther) {
+  PostgresServer server;
+  const base::SystemClock clock;
+  const nlohmann::json url = server.sink();
+  const auto sink = make_postgres_sink({.settings = {.url = url["url"], .user = url["user"]}}, clock);
+  const Source source{"cluster", "node", "feed"};
+  const std::array change{make_event(source, {.path = "a", .scan = 1, .is_there = true}, "")};
+  ASSERT_TRUE(sink->publish(source, std::array{make_reset(source, 1, "start")}));
+  server.query("DELETE FROM spoor.sources");
+  EXPECT_FALSE(sink->publish(source, change));
+  EXPECT_TRUE(sink->needs_reset());
+  ASSERT_TRUE(sink->publish(source, std::array{make_reset(source, 1, "again")}));
+  server.kill();
+  EXPECT_FALSE(sink->publish(source, change));
+  EXPECT_FALSE(sink->needs_reset());
+}
+
 // Its last statements may still arrive: they must not be stored after those of a later attempt.
 TEST_F(PublishOutageTest, AttemptThatWasGivenUp_EndsBeforeTheNextBegins) {
   PostgresServer server;
