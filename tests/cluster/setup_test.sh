@@ -91,6 +91,7 @@ grep -q 'spoor setup --invite' "$work/out"
 ! set_up node1 --tls --address 10.77.0.1 2>"$work/err" || fail 'a node was set up twice'
 grep -q 'this node has been set up' "$work/err"
 [[ $(stat -c %a "$work/node1/ca.key" "$work/node1/node.pem" "$work/node1/spoor.json") == $'600\n640\n644' ]]
+sed -i 's/"port": 7420/"port": 7430/' "$work/node1/spoor.json"  # the nodes that join learn of it
 start node1
 
 # With another token nothing is sent, and the invitation stays open.
@@ -110,6 +111,7 @@ end_invitation
 cat <&"$invitation"
 ! set_up node3 "${join[@]}" 2>"$work/err" || fail 'a token was used twice'
 [[ ! -e $work/node3/spoor.json ]]
+jq -e '.peers.static | contains(["https://10.77.0.1:7430"])' "$work/node2/spoor.json" >"$work/out" || fail "$(cat "$work/node2/spoor.json")"
 invite
 set_up node3 "${join[@]}"
 end_invitation
@@ -162,6 +164,7 @@ inviter=
 # A second set-up keeps the authority, and what was there.
 cp "$work/node1/ca.key" "$work/ca.key"
 set_up node1 --address 10.77.0.1 --peer 10.77.0.2 --peer 10.77.0.3 --force
+sed -i 's/"port": 7420/"port": 7430/' "$work/node1/spoor.json"
 cmp "$work/node1/ca.key" "$work/ca.key"
 [[ -e $work/node1/spoor.json.old ]]
 reload node1
@@ -171,7 +174,7 @@ spoor node1 scan
 page=$(spoor node1 setup --add-token page:read | tail -n 1)
 ! spoor node1 setup --add-token page:owner 2>"$work/err" || fail 'a token has a role that does not exist'
 reload node1
-on node1 curl -fsS --cacert "$work/node1/ca.pem" -H "Authorization: Bearer $page" https://10.77.0.1:7420/v1/scans >"$work/out"
+on node1 curl -fsS --cacert "$work/node1/ca.pem" -H "Authorization: Bearer $page" https://10.77.0.1:7430/v1/scans >"$work/out"
 jq -e '.scans | length > 0' "$work/out" >"$work/err"
 
 # A configuration with comments is left as it is.
