@@ -26,17 +26,6 @@ constexpr Route snapshot{"POST", "/v1/snapshot"};
 
 class SpoordAuthTest : public SpoordTest {
  protected:
-  static std::string token_of(const std::string& role) { return "token-for-the-role-" + role; }
-
-  void give_tokens() {
-    json tokens = json::array();
-    for (const std::string role : {"mark", "read", "peer", "admin"}) {
-      std::ofstream(directory_ / ("token-" + role)) << token_of(role) << '\n';
-      tokens.push_back({{"name", role}, {"role", role}, {"file", directory_ / ("token-" + role)}});
-    }
-    config_["auth"]["tokens"] = tokens;
-  }
-
   unsigned status_of(const Route& route, const peer::Credentials& credentials) {
     return status_of(route, base::parse_endpoint(url_).value(), credentials);
   }
@@ -101,7 +90,7 @@ TEST_F(SpoordAuthTest, Reload_TokenFileMissing_ReportsAuthAsUnchanged) {
   give_tokens();
   start();
   config_["auth"]["tokens"].erase(0);
-  std::filesystem::remove(directory_ / "token-read");
+  std::filesystem::remove(directory_ / "read");
   write_config();
   config_["peers"]["static"] = {"http://127.0.0.1:1"};
   write_config();
@@ -147,20 +136,18 @@ TEST_F(SpoordAuthTest, CheckOption_MissingFilesAndGroups_AreAllReported) {
   give_tokens();
   config_["auth"]["tokens"].push_back({{"name", "s"}, {"role", "mark"}, {"file", "credential:s"}});
   write_config();
-  const auto check = [&] {
-    return support::run_command({SPOORD, "--config", (directory_ / "spoor.json").native(), "--check"});
-  };
-  EXPECT_EQ(check().code, 0) << check().err;
-  std::filesystem::remove(directory_ / "token-peer");
-  std::filesystem::remove(directory_ / "token-read");
+  const auto good = run_spoord({"--check"});
+  EXPECT_EQ(good.code, 0) << good.err;
+  std::filesystem::remove(directory_ / "peer");
+  std::filesystem::remove(directory_ / "read");
   config_["listen"].push_back({{"unix", directory_ / "s.sock"}, {"group", "nosuch"}});
   config_["listen"][0]["tls"] = {{"certificate", directory_ / "none.pem"}, {"key", directory_ / "none.key"}};
   config_["peers"]["token_file"] = directory_ / "none.token";
   write_config();
-  const auto found = check();
+  const auto found = run_spoord({"--check"});
   EXPECT_EQ(found.code, 2);
   for (const char* what :
-       {"token-peer", "token-read", "s.sock: this machine knows no group 'nosuch'", "none.pem", "none.token"})
+       {"/peer", "/read", "s.sock: this machine knows no group 'nosuch'", "none.pem", "none.token"})
     EXPECT_NE(found.err.find(what), std::string::npos) << what << " in " << found.err;
 }
 
@@ -168,12 +155,12 @@ TEST_F(SpoordAuthTest, Reload_TokenFileChanged_NewTokenIsUsed) {
   give_tokens();
   start();
   ASSERT_EQ(status_of(status, {token_of("read"), nullptr}), 200U);
-  std::ofstream(directory_ / "token-read") << "quite-another-token\n";
+  std::ofstream(directory_ / "read") << "quite-another-token\n";
   daemon_->signal(SIGHUP);
   daemon_->wait_for("reloaded: ");
   EXPECT_EQ(status_of(status, {token_of("read"), nullptr}), 401U);
   EXPECT_EQ(status_of(status, {"quite-another-token", nullptr}), 200U);
-  std::filesystem::remove(directory_ / "token-read");
+  std::filesystem::remove(directory_ / "read");
   daemon_->signal(SIGHUP);
   daemon_->wait_for("auth stays as it was");
   EXPECT_EQ(status_of(status, {"quite-another-token", nullptr}), 200U);
@@ -182,12 +169,7 @@ TEST_F(SpoordAuthTest, Reload_TokenFileChanged_NewTokenIsUsed) {
 TEST_F(SpoordAuthTest, Commands_TokenFileGiven_SendTheToken) {
   give_tokens();
   start();
-  const auto spoor = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(),
-                     {SPOOR, "--config", (directory_ / "spoor.json").native(), "--url", url_});
-    return support::run_command(arguments);
-  };
-  const auto token = [&](const std::string& role) { return (directory_ / ("token-" + role)).native(); };
+  const auto token = [&](const std::string& role) { return (directory_ / role).native(); };
   EXPECT_EQ(spoor({"mark", "--timeout", "0", "a/b"}).code, 1);
   EXPECT_EQ(spoor({"--token-file", token("mark"), "mark", "a/b"}).code, 0);
   EXPECT_EQ(spoor({"--token-file", token("mark"), "status"}).code, 1);
@@ -220,7 +202,7 @@ TEST_F(SpoordAuthTest, UnixSocketCaller_GetsTheRolesOfItsUser) {
   socket.unix_path = (directory_ / "s.sock").native();
   EXPECT_EQ(status_of(snapshot, socket, {}), 200U) << "root may";
   config_["auth"]["unix"] = {{{"user", "nobody"}, {"role", "read"}}};
-  std::ofstream(directory_ / "spoor.json") << config_;
+  std::ofstream(config_file()) << config_;
   daemon_->signal(SIGHUP);
   daemon_->wait_for("reloaded: ");
   EXPECT_EQ(as_nobody({"-H", "Content-Type: text/plain", "-d", "a", "http://x/v1/marks"}), "403");
@@ -237,12 +219,12 @@ TEST_F(SpoordAuthTest, Commands_AccessDenied_NameTheGroupToJoin) {
   daemon_->wait_for("listening on unix:");
   const auto as_nobody = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", SPOOR,
-                                         "--config", (directory_ / "spoor.json").native()});
+                                         "--config", config_file()});
     const auto result = support::run_command(arguments);
     EXPECT_EQ(result.code, 1);
     return result.err;
   };
-  ASSERT_EQ(support::run_command({SPOOR, "--config", (directory_ / "spoor.json").native(), "scan"}).code, 0);
+  ASSERT_EQ(run({SPOOR, "--config", config_file()}, {"scan"}).code, 0);
   ASSERT_EQ(support::run_command({"chgrp", "games", data_dir.native()}).code, 0);
   ASSERT_EQ(support::run_command({"chmod", "0750", data_dir.native()}).code, 0);
   const auto names_group = testing::HasSubstr("join the group games: usermod -aG games USER");
@@ -251,11 +233,10 @@ TEST_F(SpoordAuthTest, Commands_AccessDenied_NameTheGroupToJoin) {
   EXPECT_THAT(as_nobody({"mark", "--timeout", "0", "a"}), names_group);
   for (const char* command : {"usage", "scans"}) EXPECT_THAT(as_nobody({command}), names_group);
 
-  ASSERT_EQ(support::run_command({"chgrp", "games", directory_ / "spoor.json"}).code, 0);
-  ASSERT_EQ(support::run_command({"chmod", "0640", directory_ / "spoor.json"}).code, 0);
+  ASSERT_EQ(support::run_command({"chgrp", "games", config_file()}).code, 0);
+  ASSERT_EQ(support::run_command({"chmod", "0640", config_file()}).code, 0);
   EXPECT_THAT(as_nobody({"--url", url_, "status"}),
-              testing::AllOf(names_group, testing::HasSubstr("none was sent: cannot read " +
-                                                             (directory_ / "spoor.json").native())));
+              testing::AllOf(names_group, testing::HasSubstr("none was sent: cannot read " + config_file())));
 }
 
 class SpoordTlsTest : public SpoordAuthTest {
@@ -290,8 +271,6 @@ class SpoordTlsTest : public SpoordAuthTest {
                                  good_.key("node.example").native(), url_ + target})
         .out;
   }
-
-  std::string spoor_json() const { return (directory_ / "spoor.json").native(); }
 
   const support::Certificates good_{directory_ / ".", "authority"};
   const support::Certificates foreign_{directory_ / ".", "foreign"};
@@ -384,8 +363,7 @@ TEST_F(SpoordTlsTest, PeersTlsCertificates_AreInTheMetricsAndTheCheck) {
   }
   use("expired.example");
   write_config();
-  const auto checked =
-      support::run_command({SPOORD, "--config", (directory_ / "spoor.json").native(), "--check"});
+  const auto checked = run_spoord({"--check"});
   EXPECT_NE(checked.code, 0);
   EXPECT_NE(checked.err.find("expired.example.pem has expired"), std::string::npos) << checked.err;
   daemon_->signal(SIGHUP);
@@ -405,7 +383,7 @@ TEST_F(SpoordTlsTest, ExpiredCertificate_IsReportedAndNeverReplacesAValidOne) {
   put("late.example");
   start();
   EXPECT_NE(daemon_->log().find("used.pem has expired"), std::string::npos) << daemon_->log();
-  EXPECT_EQ(support::run_command({SPOORD, "--config", spoor_json(), "--check"}).code, 2);
+  EXPECT_EQ(run_spoord({"--check"}).code, 2);
   daemon_->signal(SIGHUP);
   daemon_->wait_for("reloaded: no setting has changed");  // nothing better is in use: it holds up nothing
   EXPECT_EQ(daemon_->log().find("a certificate stays as it was"), std::string::npos);
@@ -456,7 +434,7 @@ TEST_F(SpoordTlsTest, Scan_OverTls_Succeeds) {
                              {"certificate", good_.certificate("node.example")},
                              {"key", good_.key("node.example")}};
   start();
-  const auto scan = support::run_command({SPOOR, "--config", spoor_json(), "--url", url_, "scan", "--json"});
+  const auto scan = spoor({"scan", "--json"});
   EXPECT_EQ(scan.code, 0) << scan.out << scan.err;
 }
 
@@ -471,7 +449,7 @@ TEST_F(SpoordTlsTest, Scan_CertificateNamesAnotherNode_PeerFails) {
   write_config();
   daemon_->signal(SIGHUP);
   EXPECT_EQ(daemon_->wait_for("reloaded: "), "peers.static");
-  const auto scan = support::run_command({SPOOR, "--config", spoor_json(), "--url", url_, "scan", "--json"});
+  const auto scan = spoor({"scan", "--json"});
   EXPECT_EQ(scan.code, 3) << scan.err;
   EXPECT_NE(scan.out.find("issued for 'server.example', but the node calls itself 'n1'"), std::string::npos)
       << scan.out;
@@ -479,8 +457,8 @@ TEST_F(SpoordTlsTest, Scan_CertificateNamesAnotherNode_PeerFails) {
 
 TEST_F(SpoordTlsTest, TlsKeyDoesNotMatchCertificate_StartFails) {
   config_["listen"][0]["tls"]["key"] = good_.key("node.example");
-  std::ofstream(directory_ / "spoor.json") << config_;
-  const auto started = support::run_command({SPOORD, "--config", spoor_json()});
+  std::ofstream(config_file()) << config_;
+  const auto started = run_spoord();
   EXPECT_EQ(started.code, 1);
   EXPECT_NE(started.err.find("/node.example.key"), std::string::npos) << started.err;
   const auto locked = directory_ / "locked.key";
@@ -488,13 +466,13 @@ TEST_F(SpoordTlsTest, TlsKeyDoesNotMatchCertificate_StartFails) {
                         "pass:secret", "-out", locked.native()});
   config_["listen"][0]["tls"]["key"] = locked;
   write_config();
-  const auto with_passphrase = support::run_command({SPOORD, "--config", spoor_json()});
+  const auto with_passphrase = run_spoord();
   EXPECT_NE(with_passphrase.err.find("passphrase"), std::string::npos) << with_passphrase.err;
   const auto rsa = directory_ / "rsa.key";
   support::run_command({"openssl", "genrsa", "-out", rsa.native(), "2048"});
   config_["listen"][0]["tls"]["key"] = rsa;
   write_config();
-  const auto of_another_kind = support::run_command({SPOORD, "--config", spoor_json()});
+  const auto of_another_kind = run_spoord();
   EXPECT_EQ(of_another_kind.code, 1);
   EXPECT_NE(of_another_kind.err.find("rsa.key"), std::string::npos) << of_another_kind.err;
 }

@@ -105,8 +105,7 @@ TEST_F(ChangesReportTest, Wait_EndsWithTheNextScan) {
   settle();
   EXPECT_TRUE(answers_.empty());
   scan({{"a", Change::changed}});
-  timers_.advance(std::chrono::seconds(1));
-  settle();
+  pass(std::chrono::seconds(1));
   ASSERT_EQ(answers_.size(), 1U);
   EXPECT_EQ(json::parse(answers_[0].body)["changes"].size(), 1U);
   begin_changes({{"since", "1"}, {"wait", "30s"}});
@@ -157,8 +156,7 @@ TEST_F(ChangesReportTest, WaitOfAClientThatIsGone_Ends) {
   settle();
   EXPECT_TRUE(answers_.empty());
   is_gone = true;
-  timers_.advance(std::chrono::seconds(1));
-  settle();
+  pass(std::chrono::seconds(1));
   EXPECT_EQ(answers_.size(), 1U);
 }
 

@@ -2,23 +2,19 @@
 
 #include <gmock/gmock.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <chrono>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/daemon/stepped_node.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/fake_etcd.h"
 #include "tests/fakes/lent_transport.h"
-#include "tests/fakes/manual_timers.h"
 
 namespace spoor::daemon {
 namespace {
 
-namespace asio = boost::asio;
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -33,7 +29,7 @@ const std::string alive = "spoor/c/alive/";
 const std::string self = "node/http%3A%2F%2Fnode%3A7420";
 const std::string other = "b/http%3A%2F%2Fb%3A7420";
 
-class EtcdMembershipTest : public testing::Test {
+class EtcdMembershipTest : public SteppedTest {
  protected:
   EtcdMembershipTest() {
     membership_.emplace(
@@ -63,10 +59,7 @@ class EtcdMembershipTest : public testing::Test {
     EXPECT_THAT(timers_.waiting(), IsEmpty());
   }
 
-  void register_here() {
-    asio::co_spawn(context_, membership_->register_here(), asio::detached);
-    settle();
-  }
+  void register_here() { run(membership_->register_here()); }
 
   void start() {
     register_here();
@@ -74,11 +67,6 @@ class EtcdMembershipTest : public testing::Test {
     settle();
   }
 
-  void settle() { fakes::settle(context_, pool_); }
-  void pass(std::chrono::nanoseconds time) {
-    timers_.advance(time);
-    settle();
-  }
   // Time in which the node looks as often as it does.
   void pass_with_looks(std::chrono::nanoseconds time) {
     for (std::chrono::nanoseconds passed{}; passed < time; passed += ttl / 3) pass(ttl / 3);
@@ -96,10 +84,6 @@ class EtcdMembershipTest : public testing::Test {
   static constexpr seconds ttl{30};
   static constexpr hours forget_after{24};
 
-  fakes::ManualClock clock_;
-  boost::asio::io_context context_{1};
-  boost::asio::thread_pool pool_{1};
-  fakes::ManualTimers timers_{context_, clock_};
   fakes::FakeEtcd etcd_;
   fakes::FakeCluster cluster_{clock_};
   std::vector<tracker::KnownAt> confirmed_;

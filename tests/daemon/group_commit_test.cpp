@@ -174,29 +174,20 @@ TEST_F(GroupCommitTest, HangingWrite_FailsWaitersAfterTenSecondsAndRecovers) {
 }
 
 TEST_F(GroupCommitTest, JournalOverHalfItsLimit_IsFreedByASnapshot) {
-  tracker::Persistence::Options options;
-  options.data_dir = "/data";
-  options.drives = drives_;
-  options.owner = {"cluster", "node"};
-  options.boot_id = "this boot";
-  options.journal_bytes_max = 1'000;
+  auto with_small_journal = options();
+  with_small_journal.journal_bytes_max = 1'000;
   persistence_.reset();
-  auto small = tracker::Persistence::start(files_, clock_, std::move(options)).value();
+  auto small = tracker::Persistence::start(files_, clock_, std::move(with_small_journal)).value();
   SnapshotScheduler snapshot_scheduler(context_, pool_, *small, clock_, timers_, interval);
   GroupCommit group_commit(context_, pool_, *small, snapshot_scheduler, clock_, timers_);
   snapshot_scheduler.start();
   settle(snapshot_scheduler);
   const tracker::Mark mark{"bucket/" + std::string(200, 'x') + "/" + std::string(200, 'y'),
                            tracker::MarkKind::dir};
-  bool is_durable = false;
-  const auto position = small->tracker().mark({&mark, 1}).position;
-  boost::asio::co_spawn(context_, group_commit.wait(position),
-                        [&](const std::exception_ptr& failure, base::Result<> done) {
-                          rethrow(failure);
-                          is_durable = done.has_value();
-                        });
+  const auto durable = begin(group_commit.wait(small->tracker().mark({&mark, 1}).position));
   settle(snapshot_scheduler);
-  EXPECT_TRUE(is_durable);
+  ASSERT_TRUE(*durable);
+  EXPECT_TRUE(**durable);
   ASSERT_TRUE(snapshot_scheduler.last());
   EXPECT_LT(small->journal_status().bytes, 500U);
   snapshot_scheduler.stop();

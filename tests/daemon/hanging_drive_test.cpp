@@ -271,11 +271,7 @@ TEST_F(HangingDriveTest, Stop_RecordsACleanStop) {
   const auto files = files_.clone();
   release(1);
 
-  tracker::Persistence::Options options;
-  options.data_dir = "/data";
-  options.drives = drives_;
-  options.owner = {"cluster", "node"};
-  const auto next = tracker::Persistence::start(*files, clock_, std::move(options)).value();
+  const auto next = tracker::Persistence::start(*files, clock_, options()).value();
   EXPECT_EQ(next->report().loss, "");
   EXPECT_TRUE(next->tracker().dirty("bucket/a", {}).latest);
 }

@@ -106,30 +106,27 @@ TEST_F(HttpApiTest, PostSnapshot_WritesTheDriveBeforeResponding) {
 TEST_F(HttpApiTest, GetUsageScansAndChanges_EqualTheCommandsOutput) {
   std::filesystem::create_directories(directory_ / "drive/b/a");
   std::ofstream(directory_ / "drive/b/a/file") << "12345";
-  const std::string config = (directory_ / "spoor.json").native();
-  const auto spoor = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {SPOOR, "--config", config});
-    if (arguments[3] != "changes") arguments.insert(arguments.begin() + 3, {"--url", url_});
-    const auto result = support::run_command(arguments);
+  const auto printed = [&](const std::vector<std::string>& arguments) {
+    const auto result = spoor(arguments);
     EXPECT_EQ(result.code, 0) << result.err;
     return result.out;
   };
   support::outlast_timestamp_step();
-  spoor({"scan"});
+  printed({"scan"});
   auto usage = get("/v1/usage?path=b&depth=1");
   EXPECT_EQ(usage.erase("node") + usage.erase("fullest_drive"), 2U) << "of the node that responds";
-  EXPECT_EQ(usage, json::parse(spoor({"usage", "b", "--json"})));
+  EXPECT_EQ(usage, json::parse(printed({"usage", "b", "--json"})));
   EXPECT_EQ(usage["bytes"], 5);
   const auto scans = get("/v1/scans?limit=1");
-  EXPECT_EQ(scans, json::parse(spoor({"scans", "--json"})));
+  EXPECT_EQ(scans, json::parse(printed({"scans", "--json"})));
   EXPECT_EQ(scans["scans"][0]["mode"], "full");
   EXPECT_EQ(scans["scans"][0]["bytes"], 5);
   std::ofstream(directory_ / "drive/b/a/more") << "123";
-  spoor({"mark", "b/a"});
-  spoor({"scan"});
+  printed({"mark", "b/a"});
+  printed({"scan"});
   const auto changes = get("/v1/changes?since=1&limit=5");
-  EXPECT_EQ(changes["changes"], json::array({json::parse(spoor({"changes", "--since", "1", "--json"}))}));
-  EXPECT_EQ(json::parse(spoor({"changes", "--latest", "--json"})),
+  EXPECT_EQ(changes["changes"], json::array({json::parse(printed({"changes", "--since", "1", "--json"}))}));
+  EXPECT_EQ(json::parse(printed({"changes", "--latest", "--json"})),
             (json{{"feed", changes["feed"]}, {"scan", changes["until"]}}));
 }
 

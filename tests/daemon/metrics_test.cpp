@@ -70,8 +70,7 @@ class MetricsTest : public SpoordTest {
 
   void scan() {
     support::outlast_timestamp_step();
-    const auto done = support::run_command(
-        {SPOOR, "--config", (directory_ / "spoor.json").native(), "--url", url_, "scan"});
+    const auto done = spoor({"scan"});
     EXPECT_TRUE(done.code == 0 || done.code == 3) << done.err;
   }
 

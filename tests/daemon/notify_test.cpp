@@ -85,7 +85,7 @@ TEST_F(NotifyTest, Reload_InvalidConfiguration_ShowsInTheStatus) {
   start_notifying();
   manager_.wait_for("READY=1");
   const std::size_t before = manager_.messages().size();
-  std::ofstream(directory_ / "spoor.json") << "{";
+  std::ofstream(config_file()) << "{";
   daemon_->signal(SIGHUP);
   EXPECT_THAT(manager_.wait_for("READY=1", before), HasSubstr("the changed configuration has errors"));
   write_config();
@@ -127,7 +127,7 @@ class JournalTest : public SpoordTest {
 TEST_F(JournalTest, SystemdJournal_TextLine_HasPriorityAndNoTime) {
   config_["drives"].push_back(directory_ / "absent");
   start_for_journal();
-  std::ofstream(directory_ / "spoor.json") << R"({"nodes": 1, "drivers": 2})";
+  std::ofstream(config_file()) << R"({"nodes": 1, "drivers": 2})";
   daemon_->signal(SIGHUP);
   daemon_->wait_for("not reloaded");
   EXPECT_EQ(stop(), 0);
@@ -151,9 +151,9 @@ TEST_F(JournalTest, SystemdJournal_JsonLine_HasAPriorityPrefix) {
 }
 
 TEST_F(JournalTest, SystemdJournal_StartFailure_HasPriorityError) {
-  std::ofstream(directory_ / "spoor.json") << "{";
-  const auto result = support::run_command(
-      {"sh", "-c", stderr_is_journal, "sh", SPOORD, "--config", (directory_ / "spoor.json").native()});
+  std::ofstream(config_file()) << "{";
+  const auto result =
+      support::run_command({"sh", "-c", stderr_is_journal, "sh", SPOORD, "--config", config_file()});
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, StartsWith("<3>spoord: "));
 }

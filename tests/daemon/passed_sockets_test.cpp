@@ -20,7 +20,7 @@ class PassedSocketsTest : public SpoordTest {
   // Of a start that must fail.
   std::string start_failure(const std::vector<int>& sockets) {
     write_config();
-    support::Daemon daemon({SPOORD, "--config", (directory_ / "spoor.json").native()}, sockets);
+    support::Daemon daemon({SPOORD, "--config", config_file()}, sockets);
     const std::string message = daemon.wait_for("spoord: ");
     EXPECT_EQ(daemon.wait(), 1);
     EXPECT_FALSE(std::filesystem::exists(directory_ / "data/instance.json")) << "nothing was changed";

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -16,15 +14,13 @@
 #include <vector>
 
 #include "daemon/api/reports.h"
-#include "daemon/process/task.h"
 #include "scanner/store/usage_database.h"
-#include "tests/fakes/manual_clock.h"
-#include "tests/fakes/manual_timers.h"
+#include "tests/daemon/stepped_node.h"
 #include "tests/support/temp_directory.h"
 
 namespace spoor::daemon {
 
-class ReportsTest : public testing::Test {
+class ReportsTest : public SteppedTest {
  protected:
   // A scan that found directories of this name, each of one file more than the one before.
   void store(const std::vector<std::string>& names) {
@@ -72,9 +68,6 @@ class ReportsTest : public testing::Test {
     begin([this](const HttpRequest& request) { return waits_.start_scan(request, "anyone"); }, {});
   }
 
-  // Until all that was begun waits for time to pass.
-  void settle() { fakes::settle(context_, pool_); }
-
   HttpResponse usage(std::map<std::string, std::string> query = {}) {
     begin_usage(std::move(query));
     return finish();
@@ -115,10 +108,6 @@ class ReportsTest : public testing::Test {
   const std::filesystem::path file_ = directory_ / "scan.db";
   std::string reason_ = "it is the first scan";
   tracker::PeerBook peers_;
-  fakes::ManualClock clock_;
-  boost::asio::io_context context_;
-  fakes::ManualTimers timers_{context_, clock_};
-  boost::asio::thread_pool pool_{1};
   ScanWaits waits_{file_, pool_, clock_, timers_};
   Reports reports_{file_, pool_, clock_, waits_};
   std::vector<HttpResponse> answers_;  // in the order in which they came

@@ -143,8 +143,7 @@ TEST_F(ReportsTest, StartScan_RespondsOnceAUnitHasTakenTheRequest) {
   EXPECT_TRUE(std::filesystem::exists(request));
   EXPECT_TRUE(answers_.empty());
   std::filesystem::remove(request);
-  timers_.advance(std::chrono::seconds(1));
-  settle();
+  pass(std::chrono::seconds(1));
   ASSERT_EQ(answers_.size(), 1U);
   EXPECT_EQ(answers_[0].status, 200U);
 }
@@ -152,11 +151,9 @@ TEST_F(ReportsTest, StartScan_RespondsOnceAUnitHasTakenTheRequest) {
 TEST_F(ReportsTest, StartScanThatNoUnitTakes_IsWithdrawnAndReported) {
   begin_start_scan();
   settle();
-  timers_.advance(std::chrono::seconds(9));
-  settle();
+  pass(std::chrono::seconds(9));
   EXPECT_TRUE(answers_.empty());
-  timers_.advance(std::chrono::seconds(1));
-  settle();
+  pass(std::chrono::seconds(1));
   ASSERT_EQ(answers_.size(), 1U);
   expect_problem(answers_[0], 503, "not_started");
   EXPECT_FALSE(std::filesystem::exists(directory_ / "scan.request"));

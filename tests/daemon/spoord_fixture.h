@@ -33,7 +33,7 @@ class SpoordTest : public testing::Test {
   // Started by a program that becomes it in the end, and with sockets that listen already.
   void start_by(std::vector<std::string> command, const std::vector<int>& sockets = {}) {
     write_config();
-    command.insert(command.end(), {SPOORD, "--config", (directory_ / "spoor.json").native()});
+    command.insert(command.end(), {SPOORD, "--config", config_file()});
     daemon_ = std::make_unique<support::Daemon>(command, sockets);
     url_ = daemon_->wait_for("listening on ");
     ASSERT_FALSE(url_.empty()) << daemon_->log();
@@ -45,7 +45,31 @@ class SpoordTest : public testing::Test {
     for (nlohmann::json& listener : config["listen"]) {
       if (listener.contains("address") && !config.contains("auth")) listener["insecure"] = true;
     }
-    std::ofstream(directory_ / "spoor.json") << config;
+    std::ofstream(config_file()) << config;
+  }
+  std::string config_file() const { return directory_ / "spoor.json"; }
+
+  // Tokens for all roles, each in a file with the name of its role.
+  void give_tokens() {
+    nlohmann::json tokens = nlohmann::json::array();
+    for (const std::string role : {"mark", "read", "peer", "admin"}) {
+      std::ofstream(directory_ / role) << token_of(role) << '\n';
+      tokens.push_back({{"name", role}, {"role", role}, {"file", directory_ / role}});
+    }
+    config_["auth"]["tokens"] = tokens;
+  }
+  static std::string token_of(const std::string& role) { return "token-for-the-role-" + role; }
+
+  // A run of spoord to its end: with --check, or one that does not start.
+  support::CommandResult run_spoord(const std::vector<std::string>& options = {}) const {
+    return run({SPOORD, "--config", config_file()}, options);
+  }
+
+  // `spoor`, with the URL of the daemon where the command takes one.
+  support::CommandResult spoor(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> command{SPOOR, "--config", config_file()};
+    if (arguments.front() != "changes") command.insert(command.end(), {"--url", url_});
+    return run(std::move(command), arguments);
   }
 
   int stop() {
@@ -63,6 +87,11 @@ class SpoordTest : public testing::Test {
   nlohmann::json get(const std::string& target) { return nlohmann::json::parse(request("GET", target).body); }
 
   std::uint16_t port() const { return base::parse_endpoint(url_).value().port; }
+
+  static support::CommandResult run(std::vector<std::string> command, const std::vector<std::string>& more) {
+    command.insert(command.end(), more.begin(), more.end());
+    return support::run_command(command);
+  }
 
   support::TempDirectory directory_;
   nlohmann::json config_;

@@ -16,11 +16,9 @@ TEST_F(SpoordTest, DataDirAndDrives_AnyUmask_AreClosedToOtherUsers) {
   start();
   request("POST", "/v1/marks", R"({"paths":["b/a"]})");
   EXPECT_EQ(request("POST", "/v1/snapshot").status, 200U);
-  const auto scanned =
-      support::run_command({SPOOR, "--config", (directory_ / "spoor.json").native(), "--url", url_, "scan"});
+  const auto scanned = spoor({"scan"});
   EXPECT_EQ(scanned.code, 0) << scanned.err;
-  const auto changes = support::run_command(
-      {SPOOR, "--config", (directory_ / "spoor.json").native(), "changes", "--consumer", "c", "--commit"});
+  const auto changes = spoor({"changes", "--consumer", "c", "--commit"});
   EXPECT_EQ(changes.code, 4) << changes.err;
   std::size_t seen = 0;
   for (const auto& top : {directory_ / "data", directory_ / "drive" / ".spoor"}) {
@@ -205,20 +203,16 @@ TEST_F(SpoordTest, PortInUse_StartFailsAndWritesNoInstance) {
 
 TEST_F(SpoordTest, SecondDaemonOnTheSameDataDir_IsRefused) {
   start();
-  const auto result = support::run_command({SPOORD, "--config", (directory_ / "spoor.json").native()});
+  const auto result = run_spoord();
   EXPECT_EQ(result.code, 1);
   EXPECT_NE(result.err.find("another spoord"), std::string::npos) << result.err;
 }
 
 TEST_F(SpoordTest, CheckOrInvalidConfiguration_ExitsAtOnce) {
-  const auto file = directory_ / "spoor.json";
-  std::ofstream(file) << config_;
-  EXPECT_EQ(support::run_command({SPOORD, "--config", file.native(), "--check"}).code, 0);
-  EXPECT_EQ(
-      support::run_command({SPOORD, "--config", file.native(), "--set", "tracker.item=1", "--check"}).code,
-      2);
-  const auto missing_drive = support::run_command(
-      {SPOORD, "--config", file.native(), "--set", R"(drives=["/no/such/drive"])", "--check"});
+  std::ofstream(config_file()) << config_;
+  EXPECT_EQ(run_spoord({"--check"}).code, 0);
+  EXPECT_EQ(run_spoord({"--set", "tracker.item=1", "--check"}).code, 2);
+  const auto missing_drive = run_spoord({"--set", R"(drives=["/no/such/drive"])", "--check"});
   EXPECT_EQ(missing_drive.code, 0) << missing_drive.err;
   EXPECT_NE(missing_drive.err.find("there is no directory /no/such/drive"), std::string::npos)
       << missing_drive.err;
@@ -229,8 +223,7 @@ TEST_F(SpoordTest, CheckOrInvalidConfiguration_ExitsAtOnce) {
 TEST_F(SpoordTest, JsonLog_StartFailure_IsAJsonLineToo) {
   config_["auth"]["unix"] = {{{"user", "no-such-user"}, {"role", "read"}}};
   write_config();
-  const auto failed = support::run_command(
-      {SPOORD, "--config", (directory_ / "spoor.json").native(), "--set", "log.format=json"});
+  const auto failed = run_spoord({"--set", "log.format=json"});
   EXPECT_EQ(failed.code, 1);
   std::istringstream lines(failed.err);
   for (std::string line; std::getline(lines, line);) EXPECT_TRUE(nlohmann::json::accept(line)) << line;

@@ -1,4 +1,4 @@
-// A node on a file system in memory, whose time passes by hand.
+// What runs on a thread of its own, on a file system in memory, while time passes by hand.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -25,35 +25,16 @@
 
 namespace spoor::daemon {
 
-class SteppedNode : public ::testing::Test {
+class SteppedTest : public testing::Test {
  protected:
-  std::unique_ptr<tracker::Persistence> start_persistence() {
-    files_.make_directory("/data");
-    for (const auto& drive : drives_) files_.make_directory(drive);
-    tracker::Persistence::Options options;
-    options.data_dir = "/data";
-    options.drives = drives_;
-    options.owner = {"cluster", "node"};
-    options.boot_id = boot_id_;
-    return tracker::Persistence::start(files_, clock_, std::move(options)).value();
-  }
-
   // What is there to do on this thread, whatever the pool is at.
   void poll() {
     context_.restart();
     context_.poll();
   }
 
-  // Until nothing is left to do before time passes, except for the drives that hang.
-  void settle(const SnapshotScheduler& scheduler) {
-    fakes::settle(context_, pool_);
-    const auto more_work = boost::asio::make_work_guard(context_);
-    while (scheduler.busy_drives() > hanging_) {
-      context_.run_one();
-      fakes::settle(context_, pool_);
-    }
-  }
-  void settle() { settle(snapshot_scheduler_); }
+  // Until nothing is left to do before time passes.
+  virtual void settle() { fakes::settle(context_, pool_); }
 
   void pass(std::chrono::nanoseconds time) {
     timers_.advance(time);
@@ -81,6 +62,40 @@ class SteppedNode : public ::testing::Test {
     settle();
   }
 
+  fakes::ManualClock clock_;
+  boost::asio::io_context context_{1};
+  boost::asio::thread_pool pool_{1};
+  fakes::ManualTimers timers_{context_, clock_};
+};
+
+// A node with two drives.
+class SteppedNode : public SteppedTest {
+ protected:
+  std::unique_ptr<tracker::Persistence> start_persistence() {
+    files_.make_directory("/data");
+    for (const auto& drive : drives_) files_.make_directory(drive);
+    return tracker::Persistence::start(files_, clock_, options()).value();
+  }
+  tracker::Persistence::Options options() const {
+    tracker::Persistence::Options options;
+    options.data_dir = "/data";
+    options.drives = drives_;
+    options.owner = {"cluster", "node"};
+    options.boot_id = boot_id_;
+    return options;
+  }
+
+  // Except for the drives that hang.
+  void settle(const SnapshotScheduler& scheduler) {
+    fakes::settle(context_, pool_);
+    const auto more_work = boost::asio::make_work_guard(context_);
+    while (scheduler.busy_drives() > hanging_) {
+      context_.run_one();
+      fakes::settle(context_, pool_);
+    }
+  }
+  void settle() override { settle(snapshot_scheduler_); }
+
   tracker::JournalPosition mark(const std::string& path) {
     const tracker::Mark mark{path, tracker::MarkKind::dir};
     return persistence_->tracker().mark({&mark, 1}).position;
@@ -98,10 +113,6 @@ class SteppedNode : public ::testing::Test {
   const std::vector<std::filesystem::path> drives_{"/mnt/1", "/mnt/2"};
   std::string boot_id_ = "this boot";
   fakes::MemoryFileSystem files_;
-  fakes::ManualClock clock_;
-  boost::asio::io_context context_{1};
-  boost::asio::thread_pool pool_{1};
-  fakes::ManualTimers timers_{context_, clock_};
   std::unique_ptr<tracker::Persistence> persistence_ = start_persistence();
   SnapshotScheduler snapshot_scheduler_{context_, pool_, *persistence_, clock_, timers_, interval};
   std::size_t hanging_ = 0;  // drives

@@ -2,17 +2,14 @@
 
 #include <gmock/gmock.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "daemon/process/task.h"
-#include "tests/fakes/manual_clock.h"
-#include "tests/fakes/manual_timers.h"
+#include "tests/daemon/stepped_node.h"
 
 namespace spoor::daemon {
 namespace {
@@ -24,7 +21,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class WatchedDrivesTest : public testing::Test {
+class WatchedDrivesTest : public SteppedTest {
  protected:
   // What waits refers to the timers.
   void TearDown() override {
@@ -35,24 +32,7 @@ class WatchedDrivesTest : public testing::Test {
   using Done = std::function<void(const base::Result<>&)>;
 
   void synchronise(std::vector<std::string> drives = {"/a"}, milliseconds timeout = seconds(10)) {
-    results_.reset();
-    peer::SyncRequest request{"default", "n", std::move(drives), timeout};
-    boost::asio::co_spawn(context_, watched_.synchronise(std::move(request)),
-                          [this](const std::exception_ptr& failure, std::vector<peer::DriveSync> results) {
-                            rethrow(failure);
-                            results_ = std::move(results);
-                          });
-    settle();
-  }
-
-  void settle() {
-    context_.restart();
-    context_.poll();
-  }
-
-  void advance(std::chrono::nanoseconds by) {
-    timers_.advance(by);
-    settle();
+    results_ = run(watched_.synchronise({"default", "n", std::move(drives), timeout}));
   }
 
   void report(peer::WatchedDrive drive) {
@@ -67,11 +47,8 @@ class WatchedDrivesTest : public testing::Test {
     return {.drive = drive, .is_watched = false, .error = error};
   }
 
-  std::string error_of(std::size_t at) { return results_ ? results_->at(at).error : "it waits"; }
+  std::string error_of(std::size_t at) { return *results_ ? (*results_)->at(at).error : "it waits"; }
 
-  boost::asio::io_context context_;
-  fakes::ManualClock clock_;
-  fakes::ManualTimers timers_{context_, clock_};
   std::map<std::string, std::vector<std::string>> cookies_;  // made, by drive
   std::vector<Done> done_;
   WatchedDrives watched_{timers_,
@@ -82,20 +59,20 @@ class WatchedDrivesTest : public testing::Test {
                            cookies_[drive.native()].push_back(name);
                            done_.push_back(std::move(done));
                          }};
-  std::optional<std::vector<peer::DriveSync>> results_;
+  std::shared_ptr<std::optional<std::vector<peer::DriveSync>>> results_;
 };
 
 TEST_F(WatchedDrivesTest, ReportedCookie_ConfirmsWithItsGap) {
   synchronise({"/a", "/b"});
-  EXPECT_FALSE(results_);
+  EXPECT_FALSE(*results_);
   report(watched("/b", cookies_["/b"].front()));
-  EXPECT_FALSE(results_) << "the other drive is not confirmed";
+  EXPECT_FALSE(*results_) << "the other drive is not confirmed";
   report(watched("/a", cookies_["/a"].front()));
-  ASSERT_TRUE(results_);
-  EXPECT_THAT(*results_, SizeIs(2));
-  EXPECT_EQ(results_->at(0).drive, "/a");
+  ASSERT_TRUE(*results_);
+  EXPECT_THAT(**results_, SizeIs(2));
+  EXPECT_EQ((*results_)->at(0).drive, "/a");
   EXPECT_EQ(error_of(0), "");
-  EXPECT_EQ(results_->at(0).gap.id, "gap");
+  EXPECT_EQ((*results_)->at(0).gap.id, "gap");
   EXPECT_THAT(timers_.waiting(), IsEmpty());
 }
 
@@ -105,19 +82,19 @@ TEST_F(WatchedDrivesTest, OtherReports_ConfirmNothing) {
   report(watched("/a"));
   report(watched("/a", peer::new_cookie()));
   report(watched("/b", earlier));
-  EXPECT_FALSE(results_);
+  EXPECT_FALSE(*results_);
   report(watched("/a", earlier));
-  ASSERT_TRUE(results_);
+  ASSERT_TRUE(*results_);
   synchronise();
   report(watched("/a", earlier));
-  EXPECT_FALSE(results_) << "it is that of the scan before";
+  EXPECT_FALSE(*results_) << "it is that of the scan before";
 }
 
 TEST_F(WatchedDrivesTest, NoReportInTime_IsAnError) {
   synchronise();
   for (int second = 0; second < 10; ++second) {
-    EXPECT_FALSE(results_);
-    advance(seconds(1));
+    EXPECT_FALSE(*results_);
+    pass(seconds(1));
   }
   EXPECT_EQ(error_of(0), "spoor-watch did not respond within 10 s");
 }
@@ -125,10 +102,10 @@ TEST_F(WatchedDrivesTest, NoReportInTime_IsAnError) {
 // spoor-watch may begin to watch while the scan waits. A drive that hangs gets no second one.
 TEST_F(WatchedDrivesTest, Cookies_AreMadeAgainUntilOneIsReported) {
   synchronise();
-  advance(seconds(1));
+  pass(seconds(1));
   EXPECT_THAT(cookies_["/a"], SizeIs(1)) << "the drive hangs";
   done_.front()({});
-  advance(seconds(1));
+  pass(seconds(1));
   ASSERT_THAT(cookies_["/a"], SizeIs(2));
   EXPECT_EQ(cookies_["/a"][0], cookies_["/a"][1]);
   report(watched("/a", cookies_["/a"][0]));
@@ -149,7 +126,7 @@ TEST_F(WatchedDrivesTest, DriveThatIsReportedAsNotWatched_IsNotWaitedFor) {
   EXPECT_EQ(error_of(0), "overlayfs");
   report(watched("/a"));
   synchronise();
-  EXPECT_FALSE(results_);
+  EXPECT_FALSE(*results_);
   report(failing("/a", "it was unmounted"));
   EXPECT_EQ(error_of(0), "it was unmounted");
 }
@@ -157,9 +134,9 @@ TEST_F(WatchedDrivesTest, DriveThatIsReportedAsNotWatched_IsNotWaitedFor) {
 // A disk that was slow for a while costs a scan some seconds, not a walk.
 TEST_F(WatchedDrivesTest, DriveWithoutReportForAWhile_IsWaitedFor) {
   report(watched("/a"));
-  advance(seconds(100));
+  pass(seconds(100));
   synchronise();
-  EXPECT_FALSE(results_);
+  EXPECT_FALSE(*results_);
   report(watched("/a", cookies_["/a"].front()));
   EXPECT_EQ(error_of(0), "");
 }
@@ -174,24 +151,24 @@ TEST_F(WatchedDrivesTest, Stop_EndsTheWait) {
   synchronise();
   watched_.stop();
   settle();
-  ASSERT_TRUE(results_);
+  ASSERT_TRUE(*results_);
   EXPECT_NE(error_of(0), "");
 }
 
 TEST_F(WatchedDrivesTest, States_NameWhatIsNotWatchedAndSinceWhen) {
   const auto started = clock_.wall_now();
-  advance(seconds(2));
+  pass(seconds(2));
   report(watched("/b"));
   EXPECT_THAT(watched_.health_errors(), ElementsAre("/a is not watched: spoor-watch has not reported yet"));
   EXPECT_EQ(watched_.states()[0].failing_since, started);
   EXPECT_FALSE(watched_.states()[0].reported_at);
   const auto failing_since = clock_.wall_now();
   report(failing("/b", "the daemon refuses its marks"));
-  advance(seconds(2));
+  pass(seconds(2));
   report(failing("/b", "it was unmounted"));
   EXPECT_EQ(watched_.states()[1].failing_since, failing_since);
   EXPECT_EQ(watched_.states()[1].error, "it was unmounted");
-  advance(seconds(20));
+  pass(seconds(20));
   EXPECT_THAT(watched_.states()[0].error, HasSubstr("is it started?"));
 }
 
@@ -200,10 +177,10 @@ TEST_F(WatchedDrivesTest, DriveThatIsNotReportedAnyMore_IsNotWatchedSinceThen) {
   report(watched("/b"));
   EXPECT_THAT(watched_.health_errors(), IsEmpty());
   const auto last = clock_.wall_now();
-  advance(WatchedDrives::silence_max);
+  pass(WatchedDrives::silence_max);
   report(watched("/b"));
   EXPECT_THAT(watched_.health_errors(), IsEmpty());
-  advance(seconds(1));
+  pass(seconds(1));
   EXPECT_THAT(watched_.health_errors(),
               ElementsAre(HasSubstr("/a is not watched: spoor-watch last reported at")));
   EXPECT_EQ(watched_.states()[0].failing_since, last);

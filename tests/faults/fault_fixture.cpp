@@ -28,7 +28,7 @@ void FaultTest::kill_hard() {
 }
 
 support::CommandResult FaultTest::spoor(std::vector<std::string> arguments) const {
-  arguments.insert(arguments.begin(), {SPOOR, "--config", (directory_ / "spoor.json").native()});
+  arguments.insert(arguments.begin(), {SPOOR, "--config", config_file()});
   return support::run_command(arguments);
 }
 

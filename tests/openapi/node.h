@@ -25,9 +25,11 @@ class Node final : public daemon::SpoordTest {
   using SpoordTest::daemon_;
   using SpoordTest::directory_;
   using SpoordTest::get;
+  using SpoordTest::give_tokens;
   using SpoordTest::port;
   using SpoordTest::start;
   using SpoordTest::start_by;
+  using SpoordTest::token_of;
   using SpoordTest::url_;
   using SpoordTest::write_config;
 
@@ -53,31 +55,15 @@ class Node final : public daemon::SpoordTest {
   std::filesystem::path drive() const { return directory_ / "drive"; }
   std::filesystem::path scan_database() const { return directory_ / "data/scan.db"; }
 
-  void spoor(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(),
-                     {SPOOR, "--config", (directory_ / "spoor.json").native(), "--url", url_});
-    const auto result = support::run_command(arguments);
-    EXPECT_EQ(result.code, 0) << result.err;
-  }
-
   // Writes a file, marks it and scans.
   void change_and_scan(const std::string& path) const {
     std::filesystem::create_directories((drive() / path).parent_path());
     std::ofstream(drive() / path, std::ios::app) << path;
-    spoor({"mark", "--kind", "file", path});
-    spoor({"scan"});
-  }
-
-  // Tokens for all roles, each named by token_of().
-  void give_tokens() {
-    nlohmann::json tokens = nlohmann::json::array();
-    for (const std::string role : {"mark", "read", "peer", "admin"}) {
-      std::ofstream(directory_ / role) << token_of(role) << '\n';
-      tokens.push_back({{"name", role}, {"role", role}, {"file", directory_ / role}});
+    for (const auto& command : {std::vector<std::string>{"mark", "--kind", "file", path}, {"scan"}}) {
+      const auto result = spoor(command);
+      EXPECT_EQ(result.code, 0) << result.err;
     }
-    config_["auth"]["tokens"] = tokens;
   }
-  static std::string token_of(const std::string& role) { return "token-for-the-role-" + role; }
 
   // From then on no file takes a write, of a daemon that was started for that.
   void fill_disks() const {
