@@ -59,9 +59,7 @@ EtcdMembership::EtcdMembership(asio::io_context& context, asio::thread_pool& poo
   status_.error = "no request to etcd has completed yet";
 }
 
-asio::awaitable<void> EtcdMembership::register_here() {
-  take(co_await run_on(pool_, [this] { return look(); }));
-}
+asio::awaitable<void> EtcdMembership::register_here() { return refresh(); }
 
 void EtcdMembership::start() { asio::co_spawn(context_, run(), rethrow); }
 
@@ -117,8 +115,7 @@ asio::awaitable<void> EtcdMembership::run() {
       if (failures_++ == 0) spdlog::warn("{}; this node is not removed from etcd yet", left.error().message);
       continue;
     }
-    auto found = co_await run_on(pool_, [this] { return look(); });
-    if (!stop_.stop_requested()) take(std::move(found));
+    co_await refresh();
   }
   // If etcd does not respond, the stop does not wait for another timeout.
   if (failures_ > 0) co_return;
@@ -137,35 +134,29 @@ base::Result<> EtcdMembership::leave() {
   return done;
 }
 
-EtcdMembership::Look EtcdMembership::look() {
+asio::awaitable<void> EtcdMembership::refresh() {
   const auto began_at = clock_.wall_now();
-  const auto done = registration_.refresh();
-  Look found;
-  if (!done) found.failure = done.error().message;
-  found.conflict = registration_.conflict();
-  found.registered = registration_.is_registered();
-  if (done) found.confirmed = {*registration_.confirmed_at(), began_at};
-  found.registry = registration_.registry();
-  return found;
+  const auto done = co_await run_on(pool_, [this] { return registration_.refresh(); });
+  if (!stop_.stop_requested()) take(done, began_at);
 }
 
-void EtcdMembership::take(Look look) {
-  const std::string error = look.failure.empty() ? look.conflict : look.failure;
-  if (!look.failure.empty() && failures_ == 0) {
-    spdlog::warn("{}; the {} last-known members stay in use", look.failure, look.registry.size());
-  } else if (look.failure.empty() && failures_ > 0) {
-    spdlog::info("etcd responds again: registered in etcd as node '{}' at {}", options_.self.node,
-                 options_.self.url);
-  } else if (look.failure.empty() && !status_.registered) {
-    spdlog::info("registered in etcd as node '{}' at {}", options_.self.node, options_.self.url);
+void EtcdMembership::take(const base::Result<>& done, base::WallTime began_at) {
+  const std::string error = done ? registration_.conflict() : done.error().message;
+  if (!done && failures_ == 0) {
+    spdlog::warn("{}; the {} last-known members stay in use", error, registration_.registry().size());
+  } else if (done && (failures_ > 0 || !status_.registered)) {
+    spdlog::info("{}registered in etcd as node '{}' at {}", failures_ > 0 ? "etcd responds again: " : "",
+                 options_.self.node, options_.self.url);
   }
-  if (look.failure.empty() && !look.conflict.empty() && status_.error != error) spdlog::error("{}", error);
-  failures_ = look.failure.empty() ? 0 : failures_ + 1;
+  if (done && !error.empty() && status_.error != error) spdlog::error("{}", error);
+  failures_ = done ? 0 : failures_ + 1;
   status_.ok = error.empty();
   status_.error = error;
-  status_.registered = look.registered;
-  on_refreshed_(look.confirmed, status_.error);
-  apply_registry(std::move(look.registry));
+  status_.registered = registration_.is_registered();
+  std::optional<tracker::KnownAt> confirmed;
+  if (done) confirmed = {*registration_.confirmed_at(), began_at};
+  on_refreshed_(confirmed, status_.error);
+  apply_registry(registration_.registry());
 }
 
 void EtcdMembership::apply_registry(std::vector<peer::RegistryEntry> now) {

@@ -79,21 +79,12 @@ class EtcdMembership {
   const EtcdStatus& status() const { return status_; }
 
  private:
-  // The result of one refresh: a copy, because the registration itself is used on the pool.
-  struct Look {
-    std::string failure;
-    std::string conflict;
-    bool registered = false;
-    std::optional<tracker::KnownAt> confirmed;
-    std::vector<peer::RegistryEntry> registry;
-  };
-
   boost::asio::awaitable<void> run();
   std::unique_ptr<peer::Transport> make_etcd_transport(std::chrono::milliseconds timeout) const;
   void apply_secrets();
-  Look look();
+  boost::asio::awaitable<void> refresh();
   base::Result<> leave();
-  void take(Look look);
+  void take(const base::Result<>& done, base::WallTime began_at);
   void apply_registry(std::vector<peer::RegistryEntry> now);
   std::chrono::milliseconds pause();
 
@@ -109,7 +100,7 @@ class EtcdMembership {
   std::optional<Secrets> pending_secrets_;  // for the next refresh
   std::unique_ptr<peer::Transport> transport_;
   peer::EtcdClient client_;
-  peer::EtcdRegistration registration_;
+  peer::EtcdRegistration registration_;  // used on the pool while run() or register_here() waits for it
   std::minstd_rand jitter_;
   unsigned failures_ = 0;  // in a row
   EtcdStatus status_;

@@ -29,8 +29,8 @@ double seconds(const timeval& time) {
 void add_processor_time(MetricFamilies& families) {
   rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) != 0) return;
-  families.counter("process_cpu_seconds_total", "Processor time spent, by the program and for it.",
-                   seconds(usage.ru_utime) + seconds(usage.ru_stime));
+  families.add("process_cpu_seconds_total", "Processor time spent, by the program and for it.",
+               seconds(usage.ru_utime) + seconds(usage.ru_stime));
 }
 
 void add_memory(MetricFamilies& families) {
@@ -39,10 +39,10 @@ void add_memory(MetricFamilies& families) {
   std::uint64_t resident_pages = 0;
   if (!(file >> all_pages >> resident_pages)) return;
   const auto page_bytes = static_cast<double>(::sysconf(_SC_PAGESIZE));
-  families.gauge("process_virtual_memory_bytes", "Address space in use.",
-                 static_cast<double>(all_pages) * page_bytes);
-  families.gauge("process_resident_memory_bytes", "Memory in use.",
-                 static_cast<double>(resident_pages) * page_bytes);
+  families.add("process_virtual_memory_bytes", "Address space in use.",
+               static_cast<double>(all_pages) * page_bytes);
+  families.add("process_resident_memory_bytes", "Memory in use.",
+               static_cast<double>(resident_pages) * page_bytes);
 }
 
 void add_descriptors(MetricFamilies& families) {
@@ -52,11 +52,10 @@ void add_descriptors(MetricFamilies& families) {
        at.increment(error)) {
     ++open;
   }
-  if (!error) families.gauge("process_open_fds", "Open file descriptors.", static_cast<double>(open));
+  if (!error) families.add("process_open_fds", "Open file descriptors.", open);
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    families.gauge("process_max_fds", "File descriptors that may be open.",
-                   static_cast<double>(limit.rlim_cur));
+    families.add("process_max_fds", "File descriptors that may be open.", limit.rlim_cur);
   }
 }
 
@@ -64,8 +63,8 @@ void add_descriptors(MetricFamilies& families) {
 // Figures that the system does not report are left out.
 std::string process_metrics(base::WallTime started_at) {
   MetricFamilies families;
-  families.gauge("process_start_time_seconds", "When the daemon was started, since 1970.",
-                 std::chrono::duration<double>(started_at.time_since_epoch()).count());
+  families.add("process_start_time_seconds", "When the daemon was started, since 1970.",
+               std::chrono::duration<double>(started_at.time_since_epoch()).count());
   add_processor_time(families);
   add_memory(families);
   add_descriptors(families);
@@ -138,24 +137,20 @@ void Metrics::count(Route& route, std::string_view name, unsigned status, const 
 std::string Metrics::connections() const {
   const HttpTotals& totals = server_.totals();
   MetricFamilies families;
-  families.gauge("spoor_http_connections_open", "Open connections.", static_cast<double>(totals.open));
-  families.counter("spoor_http_connections_accepted_total", "Connections that were served.",
-                   static_cast<double>(totals.accepted));
-  families.counter("spoor_http_connections_refused_total",
-                   "Connections beyond limits.max_connections, refused.",
-                   static_cast<double>(totals.refused));
-  families.counter("spoor_http_tls_handshakes_failed_total",
-                   "Connections that ended before both sides had agreed on TLS.",
-                   static_cast<double>(totals.handshakes_failed));
+  families.add("spoor_http_connections_open", "Open connections.", totals.open);
+  families.add("spoor_http_connections_accepted_total", "Connections that were served.", totals.accepted);
+  families.add("spoor_http_connections_refused_total", "Connections beyond limits.max_connections, refused.",
+               totals.refused);
+  families.add("spoor_http_tls_handshakes_failed_total",
+               "Connections that ended before both sides had agreed on TLS.", totals.handshakes_failed);
   if (const auto end = server_.certificates_valid_until()) {
-    families.gauge("spoor_tls_certificate_expiry_timestamp_seconds",
-                   "When the first certificate of a listener ends to be valid.",
-                   std::chrono::duration<double>(end->time_since_epoch()).count());
+    families.add("spoor_tls_certificate_expiry_timestamp_seconds",
+                 "When the first certificate of a listener ends to be valid.",
+                 std::chrono::duration<double>(end->time_since_epoch()).count());
   }
-  families.begin_counter("spoor_http_unread_requests_total",
-                         "Requests whose header was refused, by the code of the problem.");
-  for (const auto& [code, count] : totals.unread())
-    families.add(static_cast<double>(count), {{"code", code}});
+  families.begin("spoor_http_unread_requests_total",
+                 "Requests whose header was refused, by the code of the problem.");
+  for (const auto& [code, count] : totals.unread()) families.add(count, {{"code", code}});
   return families.text();
 }
 

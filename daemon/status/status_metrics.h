@@ -11,24 +11,31 @@
 
 namespace spoor::daemon {
 
-// Families of figures, all of one moment, written by the Prometheus library. A family without a value is left
-// out.
+// Families of figures, all of one moment, written by the Prometheus library. A name that ends with `_total`
+// is that of a counter, any other that of a gauge. A family without a value is left out.
 class MetricFamilies {
  public:
   using Labels = std::vector<std::pair<const char*, std::string>>;
 
   // Begins a family: the values added from here on belong to it. A name must not be used twice.
-  void begin_gauge(std::string name, std::string help);
-  void begin_counter(std::string name, std::string help);
-  void add(double value, const Labels& labels = {});
+  void begin(std::string name, std::string help);
+  template <class Number>
+  void add(const Number& value, const Labels& labels = {}) {
+    add_value(static_cast<double>(value), labels);
+  }
 
   // A family of one value.
-  void gauge(std::string name, std::string help, double value);
-  void counter(std::string name, std::string help, double value);
+  template <class Number>
+  void add(std::string name, std::string help, const Number& value) {
+    begin(std::move(name), std::move(help));
+    add(value);
+  }
 
   std::string text() const;
 
  private:
+  void add_value(double value, const Labels& labels);
+
   std::vector<prometheus::MetricFamily> families_;
 };
 
