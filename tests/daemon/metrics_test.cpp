@@ -217,18 +217,6 @@ TEST_F(MetricsTest, MissingDriveAndPeerDown_AreShown) {
   EXPECT_GT(found.at("spoor_data_dir_size_bytes"), 0);
 }
 
-TEST_F(MetricsTest, SnapshotFailed_NodeIsNotReady) {
-  start();
-  const Figures before = figures();
-  std::filesystem::rename(directory_ / "drive", directory_ / "pulled");
-  request("POST", "/v1/snapshot");
-  const Figures found = figures();
-  const char* const saved = "spoor_snapshot_saved_timestamp_seconds";
-  EXPECT_EQ(found.at(saved), before.at(saved)) << "no drive took a later one";
-  EXPECT_EQ(found.at("spoor_ready"), 0);
-  EXPECT_GE(found.at("spoor_snapshot_failures_total"), 1);
-}
-
 TEST_F(MetricsTest, LastScan_IsShownOnceThereIsOne) {
   start();
   EXPECT_THAT(families(), Contains("spoor_last_scan_finished_timestamp_seconds"));
@@ -280,15 +268,6 @@ TEST_F(MetricsTest, UsageLimits_AreShownAsTheLastScanFoundThem) {
   EXPECT_EQ(status["limits"][0]["exceeded"], nlohmann::json::array({"bytes"})) << status["limits"];
   const std::set<std::string> documented = names_in(content(DOCS "/operations.md"));
   for (const std::string& name : families()) EXPECT_THAT(documented, Contains(name));
-}
-
-TEST_F(MetricsTest, ScanDatabaseDamaged_OtherMetricsAreStillShown) {
-  start();
-  scan();
-  std::ofstream(directory_ / "data/scan.db", std::ios::trunc) << "this is no database";
-  const Figures found = figures();
-  EXPECT_EQ(found.at("spoor_scan_database_ok"), 0);
-  EXPECT_EQ(found.at("spoor_journal_ok"), 1);
 }
 
 TEST_F(MetricsTest, Connections_AreCounted) {

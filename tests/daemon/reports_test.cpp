@@ -73,20 +73,6 @@ TEST_F(ReportsTest, Usage_UnknownDirectory_ReturnsNotFound) {
   expect_problem(usage({{"path", "b"}}), 404, "not_found");
 }
 
-TEST_F(ReportsTest, InvalidParameters_AreRefused) {
-  store({"a"});
-  using Query = std::map<std::string, std::string>;
-  for (const Query& query :
-       {Query{{"depth", "17"}}, Query{{"depth", "-1"}}, Query{{"depth", ""}}, Query{{"limit", "0"}},
-        Query{{"limit", "10001"}}, Query{{"sort", "age"}}, Query{{"owners", "2"}}, Query{{"dpeth", "2"}}}) {
-    expect_problem(usage(query), 400, "invalid_request");
-  }
-  EXPECT_EQ(usage({{"depth", "16"}, {"limit", "10000"}}).status, 200U);
-  expect_problem(usage({{"path", "a/../b"}}), 400, "invalid_path");
-  expect_problem(scans({{"limit", "1001"}}), 400, "invalid_request");
-  expect_problem(scans({{"path", "a"}}), 400, "invalid_request");
-}
-
 TEST_F(ReportsTest, Usage_ManyChildren_IsLimitedInCount) {
   std::vector<std::string> names;
   names.reserve(10'500);
@@ -157,13 +143,6 @@ TEST_F(ReportsTest, StartScanThatNoUnitTakes_IsWithdrawnAndReported) {
   ASSERT_EQ(answers_.size(), 1U);
   expect_problem(answers_[0], 503, "not_started");
   EXPECT_FALSE(std::filesystem::exists(directory_ / "scan.request"));
-}
-
-TEST_F(ReportsTest, DatabaseUnreadable_ReturnsDatabaseFailed) {
-  std::ofstream(file_) << std::string(10'000, 'x');
-  expect_problem(usage(), 500, "database_failed");
-  expect_problem(scans(), 500, "database_failed");
-  expect_problem(changes({{"since", "1"}}), 500, "database_failed");
 }
 
 TEST_F(ReportsTest, RequestWaitedTooLong_ReturnsOverloaded) {

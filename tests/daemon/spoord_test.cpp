@@ -1,9 +1,11 @@
-// The life of a spoord: how it starts, stops, and what it remembers.
+// The life of a spoord: how it starts, stops, what it remembers, and what it responds to scans.
 #include <fmt/format.h>
 
 #include <thread>
 
+#include "peer/gather/cycle_frame.h"
 #include "tests/daemon/spoord_fixture.h"
+#include "tests/support/file_times.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/umask.h"
 
@@ -150,12 +152,16 @@ TEST_F(SpoordTest, NoDrive_ServesButIsNotReady) {
 TEST_F(SpoordTest, SnapshotFailed_StatusKeepsTheLastGoodOne) {
   start();
   const auto before = get("/v1/status")["snapshot"];
+  EXPECT_EQ(std::filesystem::file_size(directory_ / "drive/.spoor/.tracker.bin"), before["bytes"]);
   std::filesystem::rename(directory_ / "drive", directory_ / "unplugged");
   EXPECT_EQ(request("POST", "/v1/snapshot").status, 503U);
   const auto after = get("/v1/status")["snapshot"];
   EXPECT_EQ(after["generation"], before["generation"]);
   EXPECT_EQ(after["saved_at"], before["saved_at"]);
   EXPECT_EQ(after["drives"][0]["ok"], false);
+  const std::string metrics = request("GET", "/metrics").body;
+  EXPECT_NE(metrics.find("\nspoor_ready 0\n"), std::string::npos) << metrics;
+  EXPECT_EQ(metrics.find("\nspoor_snapshot_failures_total 0\n"), std::string::npos) << metrics;
   std::filesystem::rename(directory_ / "unplugged", directory_ / "drive");
   // By itself, though nothing was marked and the next save is minutes away.
   while (request("GET", "/readyz").status != 200) std::this_thread::yield();
@@ -229,6 +235,54 @@ TEST_F(SpoordTest, JsonLog_StartFailure_IsAJsonLineToo) {
   for (std::string line; std::getline(lines, line);) EXPECT_TRUE(nlohmann::json::accept(line)) << line;
   EXPECT_NE(failed.err.find("auth.unix[0]: this machine knows no user 'no-such-user'"), std::string::npos)
       << failed.err;
+}
+
+TEST_F(SpoordTest, PostPeerCycle_ReturnsAFrameAndAdvances) {
+  start();
+  request("POST", "/v1/marks", R"({"paths":["b/a"]})");
+  request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":0})");
+  EXPECT_EQ(request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":4294967297})").status, 409U);
+  EXPECT_EQ(get("/v1/status")["cycle"]["current"], 1) << "0 advances nothing, nor does one out of reach";
+  const auto response =
+      request("POST", "/v1/peer/cycle",
+              R"({"cluster":"default","current":9,"oldest":1,"instance":"","start_level":2})");
+  EXPECT_EQ(response.content_type, peer::cycle_frame_content_type);
+  const auto frame = peer::decode_cycle_frame(response.body);
+  ASSERT_TRUE(frame) << frame.error().message;
+  EXPECT_EQ(frame->sender.node, "n1");
+  EXPECT_EQ(frame->answer.current.value, 9U);
+  EXPECT_TRUE(frame->answer.marks.filters_may_contain(tracker::hash_path("b/a")));
+  request("POST", "/v1/marks", R"({"paths":["b/a"]})");
+  EXPECT_EQ(get("/v1/status")["cycles"][0]["bits"], 6'142'336) << "of the level that was asked for";
+}
+
+TEST_F(SpoordTest, GetUsageScansAndChanges_EqualTheCommandsOutput) {
+  start();
+  std::filesystem::create_directories(directory_ / "drive/b/a");
+  std::ofstream(directory_ / "drive/b/a/file") << "12345";
+  const auto printed = [&](const std::vector<std::string>& arguments) {
+    const auto result = spoor(arguments);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.out;
+  };
+  support::outlast_timestamp_step();
+  printed({"scan"});
+  auto usage = get("/v1/usage?path=b&depth=1");
+  EXPECT_EQ(usage.erase("node") + usage.erase("fullest_drive"), 2U) << "of the node that responds";
+  EXPECT_EQ(usage, nlohmann::json::parse(printed({"usage", "b", "--json"})));
+  EXPECT_EQ(usage["bytes"], 5);
+  const auto scans = get("/v1/scans?limit=1");
+  EXPECT_EQ(scans, nlohmann::json::parse(printed({"scans", "--json"})));
+  EXPECT_EQ(scans["scans"][0]["mode"], "full");
+  EXPECT_EQ(scans["scans"][0]["bytes"], 5);
+  std::ofstream(directory_ / "drive/b/a/more") << "123";
+  printed({"mark", "b/a"});
+  printed({"scan"});
+  const auto changes = get("/v1/changes?since=1&limit=5");
+  EXPECT_EQ(changes["changes"],
+            nlohmann::json::array({nlohmann::json::parse(printed({"changes", "--since", "1", "--json"}))}));
+  EXPECT_EQ(nlohmann::json::parse(printed({"changes", "--latest", "--json"})),
+            (nlohmann::json{{"feed", changes["feed"]}, {"scan", changes["until"]}}));
 }
 
 }  // namespace
