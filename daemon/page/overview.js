@@ -49,7 +49,7 @@ const health_sources = {
     const usage = await read_cluster();
     const { nodes, unknown_sources } = usage;
     const found = nodes.filter((node) => !node.ok).map((node) => ['bad', 'node ', node_link(node.name || node.url || '(unknown)', node.url), ` did not report${node.last_known ? ', its last figures count' : ''}: `, name(node.error ?? 'no response')]);
-    for (const { source, error } of unknown_sources) found.push(['bad', 'the nodes of ', name(source), ' are not known: ', name(error)]);
+    for (const source of unknown_sources) found.push(['bad', 'further nodes may be missing: ', name(source)]);
     for (const node of nodes) {
       if (is_full(node.fullest_drive) && !is_own(node, usage)) found.push(['bad', 'a drive of node ', node_link(node.name, node.url), ` is ${percent(share_used(node.fullest_drive))} full: ${bytes(node.fullest_drive.free_bytes)} are free`]);
     }

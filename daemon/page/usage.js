@@ -112,8 +112,8 @@ function notices(usage, choice) {
     found.push(notice('bad', `${missing.length} of ${usage.nodes.length} nodes did not report their totals. `,
       h('ul', {}, missing.map((node) => h('li', {}, name(node.name || node.url || 'a node'), `: ${how(node)}: `, name(node.error ?? 'no answer'))))));
   }
-  for (const { source, error } of usage.unknown_sources ?? []) {
-    found.push(notice('bad', 'the figures may be too small: the nodes of ', name(source), ' are not known: ', name(error)));
+  for (const source of usage.unknown_sources ?? []) {
+    found.push(notice('bad', 'the figures may be too small, as further nodes may be missing: ', name(source)));
   }
   if (missing.length === 0 && !usage.complete) found.push(notice('warn', 'changes are pending: the next scan will update these figures.'));
   if (usage.truncated && !choice.search) found.push(notice('warn', 'there are more directories than the daemon lists at once.'));

@@ -174,7 +174,7 @@ describe('overview', () => {
       await page.waitForFunction(() => document.querySelectorAll('.findings li').length === 7);
       const found = await texts(page, '.findings li');
       assert.deepEqual(found, [
-        '✖node n2 did not report: no answer within 10 s', '✖the nodes of srv:_spoor._tcp.example are not known: timed out', '✖a drive of node n2 is 97 % full: 3 B are free',
+        '✖node n2 did not report: no answer within 10 s', '✖further nodes may be missing: dns srv:_spoor._tcp.example: timed out', '✖a drive of node n2 is 97 % full: 3 B are free',
         '✖/gone: no answer', '✖/full is 99 % full: 10 B are free', '✖photos exceeds its limit: size', '▲srv:_spoor._tcp.example: timed out']);
       assert.equal(await page.getAttribute('.findings a:has-text("photos")', 'href'), '#usage?path=photos&scope=cluster');
       assert.equal(await page.getAttribute('.findings a:has-text("n2")', 'href'), 'http://10.0.0.2:7420');
@@ -546,7 +546,7 @@ const cluster_usage = {
   node: { name: 'n1', cluster: 'default', instance: '', version: '1.0.0' },
   nodes: [{ name: 'n1', url: null, version: '1.0.0', fullest_drive: null, growth_bytes: null, bytes: 1, files: 1, ok: true, as_of: '2026-11-23T10:00:00Z', complete: true, error: null },
           { name: 'n2', url: 'http://10.0.0.2:7420', version: null, fullest_drive: { file_system: 'xfs', bytes: 100, used_bytes: 97, free_bytes: 3 }, growth_bytes: null, bytes: null, files: null, ok: false, as_of: null, complete: false, error: 'no answer within 10 s' }],
-  unknown_sources: [{ source: 'srv:_spoor._tcp.example', error: 'timed out' }],
+  unknown_sources: ['dns srv:_spoor._tcp.example: timed out'],
 };
 const history = {
   path: '', as_of: '2026-11-23T10:00:00Z', history_since: '2026-11-01T00:00:00Z',
@@ -643,7 +643,7 @@ describe('hostile names', () => {
     const evil = '"><script>window.hacked=1</script>\u202e\n';
     status.peers = [{ name: evil, url: evil, state: 'down', last_seen: null, error: evil }];
     status.writers = [{ identity: evil, accepted: 1, last_at: '2026-01-01T00:00:00Z' }];
-    const usage = { ...cluster_usage, nodes: [{ ...cluster_usage.nodes[1], name: evil, version: evil, url: 'javascript:window.hacked=1', error: evil }], unknown_sources: [{ source: evil, error: evil }] };
+    const usage = { ...cluster_usage, nodes: [{ ...cluster_usage.nodes[1], name: evil, version: evil, url: 'javascript:window.hacked=1', error: evil }], unknown_sources: [evil] };
     const drives = [{ path: evil, ok: false, error: evil, id: null, space: { file_system: evil, bytes: 1, used_bytes: 1, free_bytes: 0 } }];
     status.snapshot.drives = drives;
     const routes = { '/v1/status': () => ({ ...status, node: evil, cluster: evil }), '/v1/usage': () => usage, '/v1/drives': () => ({ drives }) };
