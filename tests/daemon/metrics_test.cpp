@@ -109,7 +109,7 @@ class MetricsTest : public SpoordTest {
   }
 };
 
-TEST_F(MetricsTest, MetricsText_PassesPromtool) {
+TEST_F(MetricsTest, EveryMetric_IsWellFormedDocumentedAndAllThatAlertRulesUse) {
   have_health_errors();
   expect_watch();
   start();
@@ -121,6 +121,22 @@ TEST_F(MetricsTest, MetricsText_PassesPromtool) {
   EXPECT_EQ(checked.out + checked.err, "") << text;
   const auto misnamed = support::run_command({"promtool", "check", "metrics"}, text + "spoor_x_total 1\n");
   EXPECT_NE(misnamed.code, 0) << "it does look at them";
+  const std::set<std::string> shown = families();
+  const std::set<std::string> documented = names_in(content(DOCS "/operations.md"));
+  for (const std::string& name : shown) EXPECT_THAT(documented, Contains(name));
+  // Only where there is what they tell of: a limit, etcd, a peer that was there, TLS.
+  std::set<std::string> known = {"spoor_usage_limit_exceeded",
+                                 "spoor_dns_ok",
+                                 "spoor_etcd_ok",
+                                 "spoor_etcd_registered",
+                                 "spoor_etcd_members",
+                                 "spoor_peer_last_seen_timestamp_seconds",
+                                 "spoor_tls_certificate_expiry_timestamp_seconds",
+                                 "spoor_peers_tls_certificate_expiry_timestamp_seconds"};
+  known.insert(shown.begin(), shown.end());
+  for (const std::string& name : names_in(content(DOCS "/monitoring/spoor.rules.yml"))) {
+    EXPECT_THAT(known, Contains(name));
+  }
 }
 
 TEST_F(MetricsTest, Marks_AreCountedByResponse) {
@@ -303,29 +319,6 @@ TEST_F(MetricsTest, ProcessMetrics_ArePresent) {
   EXPECT_GT(found.at("process_start_time_seconds"), 1.6e9);
   EXPECT_THAT(found, Contains(Key("process_cpu_seconds_total")));
   EXPECT_THAT(found, Contains(Pair("spoor_node_info{cluster=\"default\",node=\"n1\"}", 1)));
-}
-
-TEST_F(MetricsTest, EveryMetric_IsDocumentedAndAlertRulesUseNoOther) {
-  have_health_errors();
-  expect_watch();
-  start();
-  have_a_day();
-  const std::set<std::string> shown = families();
-  const std::set<std::string> documented = names_in(content(DOCS "/operations.md"));
-  for (const std::string& name : shown) EXPECT_THAT(documented, Contains(name));
-  // Only where there is what they tell of: a limit, etcd, a peer that was there, TLS.
-  std::set<std::string> known = {"spoor_usage_limit_exceeded",
-                                 "spoor_dns_ok",
-                                 "spoor_etcd_ok",
-                                 "spoor_etcd_registered",
-                                 "spoor_etcd_members",
-                                 "spoor_peer_last_seen_timestamp_seconds",
-                                 "spoor_tls_certificate_expiry_timestamp_seconds",
-                                 "spoor_peers_tls_certificate_expiry_timestamp_seconds"};
-  known.insert(shown.begin(), shown.end());
-  for (const std::string& name : names_in(content(DOCS "/monitoring/spoor.rules.yml"))) {
-    EXPECT_THAT(known, Contains(name));
-  }
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <list>
 #include <thread>
 
+#include "tests/daemon/kept_connection.h"
 #include "tests/daemon/spoord_fixture.h"
-#include "tests/faults/connection.h"
 #include "tests/support/certificates.h"
 #include "tests/support/raw_client.h"
 #include "tests/support/sanitizer.h"
@@ -14,7 +14,6 @@
 namespace spoor::daemon {
 namespace {
 
-using faults::Connection;
 using testing::HasSubstr;
 
 class OverloadTest : public SpoordTest {
@@ -50,7 +49,7 @@ class OverloadTest : public SpoordTest {
 #if !SPOOR_IS_SANITIZED  // a sanitizer opens a pipe to look at an object that it sees for the first time
 TEST_F(OverloadTest, NoFileDescriptorsLeft_IsLoggedOnceAndRecovers) {
   start();
-  Connection served(port());
+  KeptConnection served(port());
   ASSERT_EQ(served.send("GET", "/livez").value().status, 200U);  // it is accepted
   allow_files(3);                                                // fewer than it has open
   support::RawClient waiting(port());
@@ -152,12 +151,12 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(OverloadTest, FewFileDescriptors_ConnectionsLeaveSomeForTheDisks) {
   start_by({"prlimit", "--nofile=144:144"});
   EXPECT_THAT(daemon_->wait_for("limits.max_connections is 1024, but "), HasSubstr("room for 64"));
-  std::list<Connection> clients;
+  std::list<KeptConnection> clients;
   for (int i = 0; i < 64; ++i) {
     clients.emplace_back(port());
     ASSERT_EQ(clients.back().send("GET", "/livez").value().status, 200U) << i;
   }
-  EXPECT_EQ(Connection(port()).send("GET", "/livez").value().status, 503U);
+  EXPECT_EQ(KeptConnection(port()).send("GET", "/livez").value().status, 503U);
   EXPECT_EQ(clients.front().send("POST", "/v1/marks", R"({"paths":["b/a"]})").value().status, 200U);
   EXPECT_EQ(clients.front().send("POST", "/v1/snapshot", "").value().status, 200U);
 }

@@ -1,14 +1,13 @@
 // What a spoord takes over on SIGHUP.
 #include <gmock/gmock.h>
 
+#include "tests/daemon/kept_connection.h"
 #include "tests/daemon/spoord_fixture.h"
-#include "tests/faults/connection.h"
 #include "tests/support/loopback.h"
 
 namespace spoor::daemon {
 namespace {
 
-using faults::Connection;
 using testing::HasSubstr;
 
 class ReloadTest : public SpoordTest {
@@ -43,14 +42,14 @@ TEST_F(ReloadTest, MaxBody_IsReloaded) {
 TEST_F(ReloadTest, MaxConnections_IsReloaded) {
   config_["limits"] = {{"max_connections", 1}};
   start();
-  Connection first(port());
+  KeptConnection first(port());
   ASSERT_EQ(first.send("GET", "/livez").value().status, 200U);
-  const auto refused = Connection(port()).send("GET", "/livez");
+  const auto refused = KeptConnection(port()).send("GET", "/livez");
   EXPECT_EQ(refused.value().status, 503U);
   EXPECT_EQ(refused.value().retry_after, "1");
   config_["limits"]["max_connections"] = 20;
   EXPECT_EQ(reload(), "limits.max_connections");
-  EXPECT_EQ(Connection(port()).send("GET", "/livez").value().status, 200U);
+  EXPECT_EQ(KeptConnection(port()).send("GET", "/livez").value().status, 200U);
   EXPECT_EQ(first.send("GET", "/livez").value().status, 200U) << "the connections there are go on";
 }
 

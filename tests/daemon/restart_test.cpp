@@ -7,15 +7,13 @@
 #include <stop_token>
 #include <thread>
 
+#include "tests/daemon/kept_connection.h"
 #include "tests/daemon/spoord_fixture.h"
-#include "tests/faults/connection.h"
 #include "tests/support/listening_socket.h"
 #include "tests/support/raw_client.h"
 
 namespace spoor::daemon {
 namespace {
-
-using faults::Connection;
 
 // Marks one path after the other, each until it is acknowledged, as docs/http-api.md asks.
 class Writers {
@@ -42,7 +40,7 @@ class Writers {
 
  private:
   void write(const std::stop_token& stop, bool is_new_each_time) {
-    std::optional<Connection> connection;
+    std::optional<KeptConnection> connection;
     while (!stop.stop_requested()) {
       const std::string path = "b/" + std::to_string(next_++);
       while (!mark(connection, path, is_new_each_time)) {
@@ -54,14 +52,13 @@ class Writers {
     }
   }
 
-  bool mark(std::optional<Connection>& connection, const std::string& path, bool is_new_each_time) {
-    if (is_new_each_time || !connection || !connection->is_open()) connection.emplace(port_);
-    if (!connection->is_open()) {
-      ++refused_;
-      return true;  // one is enough to fail, and there may be no end of them
-    }
+  bool mark(std::optional<KeptConnection>& connection, const std::string& path, bool is_new_each_time) {
+    if (is_new_each_time || !connection) connection.emplace(port_);
     const auto answer = connection->send("POST", "/v1/marks", R"({"paths":[")" + path + R"("]})");
-    return answer && answer->status == 200;
+    const bool is_refused = !answer && answer.error().code == std::errc::connection_refused;
+    if (is_refused) ++refused_;
+    return is_refused ||
+           (answer && answer->status == 200);  // one is enough to fail, and there may be no end of them
   }
 
   const std::uint16_t port_;
@@ -88,7 +85,7 @@ TEST_F(SpoordTest, RestartOnPassedSockets_RefusesNoConnectionAndLosesNoMark) {
   const auto acknowledged = writers.stop();
   EXPECT_EQ(writers.refused(), 0U);
   EXPECT_EQ(get("/v1/status")["instance"], instance);
-  Connection connection(socket.port());
+  KeptConnection connection(socket.port());
   const auto dirty = [&](const std::string& path) {
     const auto answer = connection.send("GET", "/v1/dirty?path=" + path);
     return nlohmann::json::parse(answer.value().body)["dirty"].get<bool>();

@@ -52,7 +52,7 @@ void FaultTest::wait_until_ready() {
 }
 
 void FaultTest::expect_kept(const Load& load, std::size_t from) {
-  Connection connection(port());
+  daemon::KeptConnection connection(port());
   const auto is_dirty = [&](const std::string& path) -> bool {
     const auto answer = connection.send("GET", "/v1/dirty?path=" + path);
     return nlohmann::json::parse(answer.value().body)["dirty"];

@@ -15,7 +15,7 @@ using nlohmann::json;
 constexpr std::size_t writer_count = 4;
 
 // What a client is told to do when its mark is not taken for now.
-void expect_not_durable(const Answer& answer) {
+void expect_not_durable(const peer::HttpResponse& answer) {
   EXPECT_EQ(answer.status, 503U) << answer.body;
   EXPECT_EQ(json::parse(answer.body, nullptr, false).value("code", ""), "not_durable") << answer.body;
   EXPECT_FALSE(answer.retry_after.empty());
@@ -69,7 +69,7 @@ bool Load::is_stopping() const {
 }
 
 void Load::write(std::size_t writer, std::uint16_t port, support::Random random) {
-  Connection connection(port);
+  daemon::KeptConnection connection(port);
   bool goes_on = true;
   while (goes_on && !is_stopping()) {
     if (writer == 0 && random.one_in(50)) {
@@ -92,7 +92,7 @@ SentMark Load::choose(std::size_t writer, support::Random& random) {
   return last_sent_[writer];
 }
 
-bool Load::mark(Connection& connection, const SentMark& mark) {
+bool Load::mark(daemon::KeptConnection& connection, const SentMark& mark) {
   const json body{{"paths", {mark.path}}, {"kind", mark.is_tree ? "tree" : "dir"}};
   while (!is_stopping()) {
     const auto answer = connection.send("POST", "/v1/marks", body.dump());
@@ -114,7 +114,7 @@ bool Load::mark(Connection& connection, const SentMark& mark) {
 }
 
 // As a scan does it. A daemon that can't keep the new cycle may answer without having opened it.
-bool Load::advance(Connection& connection) {
+bool Load::advance(daemon::KeptConnection& connection) {
   const json body{{"cluster", "default"}, {"current", newest_cycle() + 1}, {"marks", false}};
   const auto answer = connection.send("POST", "/v1/peer/cycle", body.dump());
   if (!answer) return false;

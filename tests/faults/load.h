@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/faults/connection.h"
+#include "tests/daemon/kept_connection.h"
 #include "tests/support/random.h"
 
 namespace spoor::faults {
@@ -54,8 +54,8 @@ class Load {
  private:
   void write(std::size_t writer, std::uint16_t port, support::Random random);
   SentMark choose(std::size_t writer, support::Random& random);
-  bool mark(Connection& connection, const SentMark& mark);
-  bool advance(Connection& connection);
+  bool mark(daemon::KeptConnection& connection, const SentMark& mark);
+  bool advance(daemon::KeptConnection& connection);
   bool is_stopping() const;
   bool wait_until(const std::size_t& count, std::size_t more);
 
