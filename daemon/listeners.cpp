@@ -37,23 +37,16 @@ base::Error refusal(const std::string& message) {
   return {std::make_error_code(std::errc::invalid_argument), message};
 }
 
-// Owns a null-terminated list that sd-daemon allocated.
-class Names {
- public:
-  Names() = default;
-  ~Names() {
-    for (char** name = list_; name != nullptr && *name != nullptr; ++name) std::free(*name);
-    std::free(static_cast<void*>(list_));
+// Takes the names of so many sockets from a list that sd-daemon allocated, which it frees.
+std::vector<std::string> take_names(char** list, int count) {
+  std::vector<std::string> names(static_cast<std::size_t>(std::max(count, 0)));
+  for (std::size_t i = 0; list != nullptr && list[i] != nullptr; ++i) {
+    if (i < names.size()) names[i] = list[i];
+    std::free(list[i]);
   }
-  Names(const Names&) = delete;
-  Names& operator=(const Names&) = delete;
-
-  char*** out() { return &list_; }
-  std::string at(std::size_t index) const { return list_ == nullptr ? "" : list_[index]; }
-
- private:
-  char** list_ = nullptr;
-};
+  std::free(static_cast<void*>(list));
+  return names;
+}
 
 // The address of the socket; std::nullopt if it is neither an IP address nor a path.
 std::optional<config::Listener> listener_of(int descriptor) {
@@ -96,8 +89,9 @@ base::Result<PassedSocket> examine(int descriptor, std::string name) {
 // listening Unix socket with a path.
 base::Result<PassedSockets> take_passed_sockets() {
   constexpr int not_again = 1;  // unset the variables: later calls and child processes find no sockets
-  Names names;
-  const int count = ::sd_listen_fds_with_names(not_again, names.out());
+  char** list = nullptr;
+  const int count = ::sd_listen_fds_with_names(not_again, &list);
+  std::vector<std::string> names = take_names(list, count);
   if (count < 0) {
     const std::error_code error(-count, std::generic_category());
     return base::Error(error, fmt::format("cannot take the sockets that the service manager passed "
@@ -106,7 +100,7 @@ base::Result<PassedSockets> take_passed_sockets() {
   }
   PassedSockets sockets;
   for (int i = 0; i < count; ++i) {
-    auto socket = examine(SD_LISTEN_FDS_START + i, names.at(static_cast<std::size_t>(i)));
+    auto socket = examine(SD_LISTEN_FDS_START + i, std::move(names[static_cast<std::size_t>(i)]));
     if (!socket) return socket.error();
     sockets.push_back(*std::move(socket));
   }

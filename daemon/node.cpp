@@ -217,7 +217,7 @@ void Node::set_peers(const config::Config::Peers& fresh) {
 }
 
 std::string Node::status_line(bool is_reload_failed) const {
-  auto health_errors = api_.health_errors();
+  auto health_errors = routes_.health_errors();
   if (is_reload_failed)
     health_errors.emplace_back("the changed configuration has errors, and is not in effect (see the log)");
   tracker::CycleRequest number_only;

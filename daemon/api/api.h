@@ -57,9 +57,6 @@ class Api {
   // Responds to an admitted request, which must outlive the response. Thread-safe.
   boost::asio::awaitable<HttpResponse> handle(const HttpRequest& request);
 
-  // Why the node is not ready; empty if it is.
-  std::vector<std::string> health_errors() const { return std::get<NodeRoutes&>(services_).health_errors(); }
-
  private:
   struct Route;
   using ReadMarks = std::optional<Problem> (*)(const HttpRequest&, MarkBatch&);

@@ -50,15 +50,6 @@ TEST(AccessTest, TokenFile_IsReadAndErrorsHideTheToken) {
 
 constexpr Role every_role[] = {Role::mark, Role::read, Role::peer, Role::admin};
 
-TEST(AccessTest, Roles_AreDistinctAndAddUpToAllRoles) {
-  Roles all = 0;
-  for (const Role role : every_role) {
-    EXPECT_EQ(all & role_bit(role), 0U);
-    all |= role_bit(role);
-  }
-  EXPECT_EQ(all_roles, all);
-}
-
 // By whatever a caller shows: a role that is swapped for another, or widened, would go unnoticed otherwise.
 TEST(AccessTest, EachCredential_GrantsItsRoleAlone) {
   const support::TempDirectory directory;

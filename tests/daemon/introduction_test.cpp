@@ -5,13 +5,11 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/daemon/stepped_node.h"
-#include "tracker/cycles/member_marks.h"
 
 namespace spoor::daemon {
 namespace {
@@ -61,13 +59,6 @@ class IntroductionTest : public SteppedNode {
 
   // As with other peers: nobody responds, and no source lists this node.
   void take_nothing() { take_round({.began_at = introduction_->now()}); }
-
-  std::set<tracker::PeerId> recorded() const {
-    std::set<tracker::PeerId> ids;
-    for (const auto& [id, run] : tracker::member_marks(*persistence_->tracker().state().current_marks).joined)
-      ids.insert(id);
-    return ids;
-  }
 
   static constexpr std::chrono::hours known_for{12};
 

@@ -3,11 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <future>
 
-#include "daemon/process/task.h"
 #include "tests/daemon/stepped_node.h"
 
 namespace spoor::daemon {
@@ -23,15 +21,10 @@ class NewNodeIntakeTest : public SteppedNode {
   }
 
   // Empty until it is done.
-  using Taken = std::optional<MarkIntake::ReceiptOrProblem>;
-
-  void take(Taken& taken, MarkIntake::Source source) {
-    boost::asio::co_spawn(context_, intake_.take(std::move(source), 10, "me"),
-                          [&taken](const std::exception_ptr& failure, MarkIntake::ReceiptOrProblem result) {
-                            rethrow(failure);
-                            taken = std::move(result);
-                          });
+  auto take(MarkIntake::Source source) {
+    const auto taken = begin(intake_.take(std::move(source), 10, "me"));
     poll();
+    return taken;
   }
 
   static MarkIntake::Source source_of(std::string path) {
@@ -59,31 +52,24 @@ class MarkIntakeTest : public NewNodeIntakeTest {
 };
 
 TEST_F(NewNodeIntakeTest, NoMemberResponds_MarksAreMadeAndNotAcknowledged) {
-  Taken taken;
-  take(taken, source_of("a/b"));
+  const auto taken = take(source_of("a/b"));
   settle();
-  EXPECT_FALSE(taken) << "the members may be starting, too";
+  EXPECT_FALSE(*taken) << "the members may be starting, too";
   pass(std::chrono::seconds(5));
-  ASSERT_TRUE(taken && !*taken);
-  EXPECT_EQ(taken->error().code, "not_a_member");
+  ASSERT_TRUE(*taken && !**taken);
+  EXPECT_EQ((*taken)->error().code, "not_a_member");
   EXPECT_TRUE(is_dirty("a/b"));
 }
 
 TEST_F(NewNodeIntakeTest, MemberResponds_WaitingMarksAreAcknowledged) {
-  Taken taken;
-  take(taken, source_of("a/b"));
-  boost::asio::co_spawn(
-      context_,
-      introduction_.take(
-          {.began_at = introduction_.now(), .met = {{"b", tracker::InstanceId::random()}}, .are_all = true}),
-      rethrow);
-  settle();
-  ASSERT_TRUE(taken && *taken);
+  const auto taken = take(source_of("a/b"));
+  run(introduction_.take(
+      {.began_at = introduction_.now(), .met = {{"b", tracker::InstanceId::random()}}, .are_all = true}));
+  ASSERT_TRUE(*taken && **taken);
 }
 
 TEST_F(MarkIntakeTest, Paths_AreNormalisedAndFiltered) {
-  Taken taken;
-  take(taken, [](MarkBatch& batch) -> std::optional<Problem> {
+  const auto taken = take([](MarkBatch& batch) -> std::optional<Problem> {
     EXPECT_EQ(batch.add("/a//b/", MarkKind::dir).value(), true);
     EXPECT_EQ(batch.add("a/c.tmp", MarkKind::dir).value(), false);
     EXPECT_FALSE(batch.add("a/../d", MarkKind::dir));
@@ -92,9 +78,9 @@ TEST_F(MarkIntakeTest, Paths_AreNormalisedAndFiltered) {
     return std::nullopt;
   });
   settle();
-  ASSERT_TRUE(taken && *taken);
-  EXPECT_EQ((*taken)->marked, 1U);
-  EXPECT_EQ((*taken)->ignored, 1U);
+  ASSERT_TRUE(*taken && **taken);
+  EXPECT_EQ((**taken)->marked, 1U);
+  EXPECT_EQ((**taken)->ignored, 1U);
   EXPECT_TRUE(is_dirty("a/b"));
   EXPECT_FALSE(is_dirty("a/c.tmp"));
   EXPECT_FALSE(is_dirty("mnt"));
@@ -103,15 +89,14 @@ TEST_F(MarkIntakeTest, Paths_AreNormalisedAndFiltered) {
 TEST_F(MarkIntakeTest, MarksThatAreNotDurableYet_AreNeitherAcknowledgedNorCounted) {
   std::promise<void> release;
   boost::asio::post(pool_, [released = release.get_future().share()] { released.wait(); });
-  Taken taken;
-  take(taken, source_of("a/b"));
+  const auto taken = take(source_of("a/b"));
   EXPECT_TRUE(is_dirty("a/b"));
-  EXPECT_FALSE(taken);
+  EXPECT_FALSE(*taken);
   EXPECT_EQ(intake_.counters().accepted, 0U);
   EXPECT_TRUE(intake_.counters().identities.empty());
   release.set_value();
   settle();
-  ASSERT_TRUE(taken && *taken);
+  ASSERT_TRUE(*taken && **taken);
   EXPECT_EQ(intake_.counters().accepted, 1U);
   EXPECT_EQ(intake_.counters().identities.at("me").accepted, 1U);
   EXPECT_GE(persistence_->durable_position(), persistence_->tracker().position());
@@ -121,45 +106,41 @@ TEST_F(MarkIntakeTest, MarksThatAreNotDurableYet_AreNeitherAcknowledgedNorCounte
 TEST_F(MarkIntakeTest, ManyMarksThatAreNotDurableYet_AreNotAcknowledged) {
   std::promise<void> release;
   boost::asio::post(pool_, [released = release.get_future().share()] { released.wait(); });
-  Taken taken;
-  take(taken, [](MarkBatch& batch) -> std::optional<Problem> {
+  const auto taken = take([](MarkBatch& batch) -> std::optional<Problem> {
     for (int number = 0; number < 512; ++number)
       EXPECT_TRUE(batch.add("a/" + std::to_string(number), MarkKind::dir));
     return std::nullopt;
   });
-  EXPECT_FALSE(taken);
+  EXPECT_FALSE(*taken);
   release.set_value();
   settle();
-  EXPECT_TRUE(taken && *taken);
+  EXPECT_TRUE(*taken && **taken);
 }
 
 TEST_F(MarkIntakeTest, MarksThatCannotBecomeDurable_AreRejected) {
   files_.fail_below("/data", EIO);
-  Taken taken;
-  take(taken, source_of("a/b"));
+  const auto taken = take(source_of("a/b"));
   settle();
-  ASSERT_TRUE(taken && !*taken);
-  EXPECT_EQ(taken->error().code, "not_durable");
+  ASSERT_TRUE(*taken && !**taken);
+  EXPECT_EQ((*taken)->error().code, "not_durable");
   EXPECT_EQ(intake_.counters().accepted, 0U);
   EXPECT_EQ(intake_.counters().rejected, 1U);
 }
 
 TEST_F(MarkIntakeTest, RequestWithAProblem_LeavesNothingForTheNext) {
-  Taken refused;
-  take(refused, [](MarkBatch& batch) -> std::optional<Problem> {
+  const auto refused = take([](MarkBatch& batch) -> std::optional<Problem> {
     EXPECT_TRUE(batch.add("a/b", MarkKind::tree));
     batch.counts().ignored = 3;
     batch.counts().unknown_events = 2;
     return Problem{400, "invalid_path", ""};
   });
-  Taken taken;
-  take(taken, source_of("c"));
+  const auto taken = take(source_of("c"));
   settle();
-  ASSERT_TRUE(refused && !*refused);
-  EXPECT_EQ(refused->error().code, "invalid_path");
-  ASSERT_TRUE(taken && *taken);
-  EXPECT_EQ((*taken)->marked, 1U);
-  EXPECT_EQ((*taken)->ignored, 0U);
+  ASSERT_TRUE(*refused && !**refused);
+  EXPECT_EQ((*refused)->error().code, "invalid_path");
+  ASSERT_TRUE(*taken && **taken);
+  EXPECT_EQ((**taken)->marked, 1U);
+  EXPECT_EQ((**taken)->ignored, 0U);
   EXPECT_FALSE(is_dirty("a/b"));
   EXPECT_EQ(intake_.counters().rejected, 1U);
   EXPECT_EQ(intake_.counters().unknown_events, 0U);

@@ -7,7 +7,6 @@
 #include <functional>
 #include <latch>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +15,6 @@
 #include "tests/daemon/stepped_node.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/lent_transport.h"
-#include "tracker/cycles/member_marks.h"
 
 namespace spoor::daemon {
 namespace {
@@ -104,12 +102,6 @@ class PeerWatchTest : public SteppedNode {
 
   std::size_t asked(const std::string& host) { return cluster_[host].asked.size(); }
 
-  std::set<tracker::PeerId> recorded() const {
-    std::set<tracker::PeerId> ids;
-    for (const auto& [id, run] : tracker::member_marks(*persistence_->tracker().state().current_marks).joined)
-      ids.insert(id);
-    return ids;
-  }
   bool is_open() const { return introduction_.is_open(); }
 
   static constexpr std::uint64_t own_run = 7;

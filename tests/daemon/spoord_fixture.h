@@ -18,9 +18,9 @@
 
 namespace spoor::daemon {
 
-class SpoordTest : public testing::Test {
- protected:
-  SpoordTest() {
+class Spoord {
+ public:
+  Spoord() {
     std::filesystem::create_directory(directory_ / "drive");
     config_ = {{"node", {{"name", "n1"}, {"data_dir", directory_ / "data"}}},
                {"drives", {directory_ / "drive"}},
@@ -98,5 +98,7 @@ class SpoordTest : public testing::Test {
   std::unique_ptr<support::Daemon> daemon_;
   std::string url_;
 };
+
+class SpoordTest : public testing::Test, protected Spoord {};
 
 }  // namespace spoor::daemon

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/manual_timers.h"
 #include "tests/fakes/memory_file_system.h"
+#include "tracker/cycles/member_marks.h"
 #include "tracker/storage/persistence.h"
 
 namespace spoor::daemon {
@@ -99,6 +101,14 @@ class SteppedNode : public SteppedTest {
   tracker::JournalPosition mark(const std::string& path) {
     const tracker::Mark mark{path, tracker::MarkKind::dir};
     return persistence_->tracker().mark({&mark, 1}).position;
+  }
+
+  // The members of which this node has a record.
+  std::set<tracker::PeerId> recorded() const {
+    std::set<tracker::PeerId> ids;
+    for (const auto& [id, run] : tracker::member_marks(*persistence_->tracker().state().current_marks).joined)
+      ids.insert(id);
+    return ids;
   }
 
   void fail_drives() {

@@ -19,20 +19,8 @@
 
 namespace spoor::openapi {
 
-class Node final : public daemon::SpoordTest {
+class Node final : public daemon::Spoord {
  public:
-  using SpoordTest::config_;
-  using SpoordTest::daemon_;
-  using SpoordTest::directory_;
-  using SpoordTest::get;
-  using SpoordTest::give_tokens;
-  using SpoordTest::port;
-  using SpoordTest::start;
-  using SpoordTest::start_by;
-  using SpoordTest::token_of;
-  using SpoordTest::url_;
-  using SpoordTest::write_config;
-
   Node() {
     config_["scan"] = {{"min_cycle_age", "0s"}};
     config_["usage"]["copies"] = nlohmann::json::array({{{"path", "bucket"}, {"factor", 2}}});
@@ -76,8 +64,6 @@ class Node final : public daemon::SpoordTest {
   void start_for_full_disks() { start_by({"env", "--ignore-signal=XFSZ"}); }
 
  private:
-  void TestBody() override {}
-
   std::jthread unit_;
 };
 
