@@ -1,7 +1,7 @@
 // The totals of one directory over time.
 
 import { get, node_now } from './api.js';
-import { ago, h, notice, scrollable, time } from './dom.js';
+import { ago, h, notice, table, time } from './dom.js';
 import { bytes, count, moment } from './format.js';
 import { explain } from './part.js';
 
@@ -51,17 +51,13 @@ function chart(box, points, show_values) {
 }
 
 function data_table(points) {
-  const head = ['Since', 'Size', 'Allocated', 'Files', 'Directories', 'Event'];
+  const number = true;
   const event = (point) => [point.event && point.event + (point.from ? ` from ${point.from}` : ''),
     point.complete === false && 'incomplete'].filter(Boolean).join(', ');
   return h('details', { class: 'data' }, h('summary', {}, `The ${count(points.length)} points as a table`),
-    scrollable('History', h('table', {},
-      h('caption', {}, 'Totals, newest first'),
-      h('thead', {}, h('tr', {}, head.map((title, i) => h('th', { scope: 'col', class: i > 0 && i < 5 ? 'number' : null }, title)))),
-      h('tbody', {}, [...points].reverse().map((point) => h('tr', {},
-        h('th', { scope: 'row' }, time(point.at, moment(point.at))),
-        [bytes(point.bytes), bytes(point.allocated), count(point.files), count(point.dirs)].map((figure) => h('td', { class: 'number' }, figure)),
-        h('td', {}, event(point))))))));
+    table('Totals, newest first',
+      [{ title: 'Since' }, { title: 'Size', number }, { title: 'Allocated', number }, { title: 'Files', number }, { title: 'Directories', number }, { title: 'Event' }],
+      [...points].reverse().map((point) => [time(point.at, moment(point.at)), bytes(point.bytes), bytes(point.allocated), count(point.files), count(point.dirs), event(point)])));
 }
 
 // The cursor follows the mouse, and the arrow keys.
