@@ -6,6 +6,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/use_future.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -202,13 +203,10 @@ asio::awaitable<void> serve(Node& node, ServiceManager& manager, Reload& reload,
 }
 
 base::Result<> save_last(asio::io_context& context, Node& node) {
-  base::Result<tracker::SavedSnapshot> last = tracker::SavedSnapshot();
-  asio::co_spawn(context, node.save_last(), [&](const std::exception_ptr& failure, auto done) {
-    rethrow(failure);
-    last = std::move(done);
-  });
+  auto saving = asio::co_spawn(context, node.save_last(), asio::use_future);
   context.restart();
   context.run();
+  const base::Result<tracker::SavedSnapshot> last = saving.get();
   if (!last) return last.error();
   if (!last->durable()) {
     return base::Error(std::make_error_code(std::errc::io_error),

@@ -56,12 +56,6 @@ struct EncodedAnswer {
   tracker::JournalPosition position = 0;
 };
 
-boost::asio::awaitable<EncodedAnswer> answer(tracker::Tracker& tracker, tracker::CycleRequest asked,
-                                             peer::CycleFrame frame) {
-  frame.answer = tracker.cycle(asked);
-  co_return EncodedAnswer{peer::encode_cycle_frame(frame), frame.answer.has_advanced, frame.answer.position};
-}
-
 }  // namespace
 
 NodeRoutes::NodeRoutes(Parts parts, const base::Clock& clock)
@@ -116,15 +110,17 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
   if (!parts_.group_commit.health_error().empty()) asked.current = {};
   const bool is_closed = parts_.persistence.membership() != tracker::Membership::member;
   peer::CycleFrame frame{node, parts_.run, parts_.rules_digest, {}, is_closed};
-  auto answering = answer(parts_.persistence.tracker(), asked, std::move(frame));
+  std::function<EncodedAnswer()> answering = [&]() -> EncodedAnswer {
+    frame.answer = parts_.persistence.tracker().cycle(asked);
+    return {peer::encode_cycle_frame(frame), frame.answer.has_advanced, frame.answer.position};
+  };
   EncodedAnswer answered;
   const bool merges = asked.marks_wanted || asked.members_wanted ||
                       asked.current.value != 0;  // a cycle that is closed is merged, too
   if (merges) {
-    answered =
-        co_await boost::asio::co_spawn(parts_.answers, std::move(answering), boost::asio::use_awaitable);
+    answered = co_await run_on(parts_.answers, std::move(answering));
   } else {
-    answered = co_await std::move(answering);  // costs nothing, and need not wait behind others
+    answered = answering();  // costs nothing, and need not wait behind others
   }
   if (answered.has_advanced) parts_.snapshot_scheduler.save_soon();
   const auto durable = co_await parts_.group_commit.wait(std::max(answered.position, recorded));

@@ -196,12 +196,7 @@ asio::awaitable<PeerWatch::Round> PeerWatch::poll(std::shared_ptr<Dns> dns, std:
   }
   std::set<std::string> own_urls;
   transport->exchange(requests, [&](std::size_t index, const base::Result<peer::HttpResponse>& response) {
-    PeerState state{.url = requests[index].endpoint.to_string(),
-                    .name = {},
-                    .state = "down",
-                    .error = {},
-                    .instance = {},
-                    .last_seen = {}};
+    PeerState state{.url = requests[index].endpoint.to_string(), .state = "down"};
     if (const auto frame = peer::read_frame(response)) {
       state.state = "up";
       state.name = frame->sender.node;

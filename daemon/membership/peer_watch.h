@@ -23,13 +23,13 @@
 namespace spoor::daemon {
 
 struct PeerState {
-  std::string url;
-  std::string name;               // empty until the first response
-  std::string state = "unknown";  // "unknown", "up" or "down"
-  std::string error;              // why it is down
-  tracker::InstanceId instance;   // none until the first response
-  bool is_self = false;           // it is an address of this daemon
-  std::optional<base::WallTime> last_seen;
+  std::string url = {};
+  std::string name = {};              // empty until the first response
+  std::string state = "unknown";      // "unknown", "up" or "down"
+  std::string error = {};             // why it is down
+  tracker::InstanceId instance = {};  // none until the first response
+  bool is_self = false;               // it is an address of this daemon
+  std::optional<base::WallTime> last_seen = {};
 };
 
 struct DnsState {
