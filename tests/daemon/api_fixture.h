@@ -15,13 +15,11 @@
 
 #include "daemon/api/api.h"
 #include "daemon/process/task.h"
-#include "tests/fakes/manual_clock.h"
-#include "tests/fakes/manual_timers.h"
-#include "tests/fakes/memory_file_system.h"
+#include "tests/daemon/stepped_node.h"
 
 namespace spoor::daemon {
 
-class ApiTest : public testing::Test {
+class ApiTest : public SteppedNode {
  protected:
   struct Asked {
     HttpRequest request;
@@ -34,16 +32,8 @@ class ApiTest : public testing::Test {
 
   // The journal takes what `disk_` lets it take.
   void start(tracker::NamespaceRules rules = {}) {
-    for (const char* directory : {"/data", "/drive"}) files_.make_directory(directory);
     rules_ = std::move(rules);
-    tracker::Persistence::Options options;
-    options.data_dir = "/data";
-    options.drives = {"/drive"};
-    options.owner = node_;
-    options.durability = tracker::Durability::disk;
-    persistence_ = tracker::Persistence::start(files_, clock_, std::move(options)).value();
-    snapshot_scheduler_.emplace(context_, disk_, *persistence_, clock_, timers_, std::chrono::minutes(5));
-    group_commit_.emplace(context_, disk_, *persistence_, *snapshot_scheduler_, clock_, timers_);
+    group_commit_.emplace(context_, disk_, *persistence_, snapshot_scheduler_, clock_, timers_);
     introduction_.emplace(context_, disk_, *persistence_, node_.node, std::chrono::hours(24 * 365), clock_,
                           timers_);
     introduction_->open_alone();
@@ -56,7 +46,7 @@ class ApiTest : public testing::Test {
         *persistence_, *introduction_, *peers_, nullptr);
     intake_.emplace(context_, large_bodies_, *persistence_, rules_, tracker::DrivePaths(), *group_commit_,
                     *introduction_, clock_);
-    routes_.emplace(NodeRoutes::Parts{{node_, "0", *persistence_, *snapshot_scheduler_, *group_commit_,
+    routes_.emplace(NodeRoutes::Parts{{node_, "0", *persistence_, snapshot_scheduler_, *group_commit_,
                                        *peers_, nullptr, scans_, watched_},
                                       1,
                                       rules_.digest(),
@@ -100,15 +90,10 @@ class ApiTest : public testing::Test {
   Asked& mark(const std::string& paths) { return ask("POST", "/v1/marks", paths); }
 
   // What the thread can do without waiting for another one.
-  void settle() {
-    context_.restart();
-    context_.poll();
-  }
+  void settle() override { poll(); }
 
   void save() {
-    boost::asio::co_spawn(
-        context_, snapshot_scheduler_->save(),
-        [](const std::exception_ptr& failure, const tracker::SavedSnapshot&) { rethrow(failure); });
+    begin(snapshot_scheduler_.save());
     context_.restart();
     context_.run();
   }
@@ -118,20 +103,10 @@ class ApiTest : public testing::Test {
     while (!asked.answer) ASSERT_GT(context_.run_one(), 0U) << "it waits for nothing";
   }
 
-  bool is_dirty(const std::string& path) {
-    return persistence_->tracker().dirty(path, {}).latest.has_value();
-  }
-
-  fakes::MemoryFileSystem files_;
-  fakes::ManualClock clock_;
-  boost::asio::io_context context_{1};
-  fakes::ManualTimers timers_{context_, clock_};
-  boost::asio::thread_pool disk_{1};
+  boost::asio::thread_pool& disk_ = pool_;
   boost::asio::thread_pool reading_{1};
   boost::asio::thread_pool large_bodies_{1};
   tracker::NamespaceRules rules_;
-  std::unique_ptr<tracker::Persistence> persistence_;
-  std::optional<SnapshotScheduler> snapshot_scheduler_;
   std::optional<GroupCommit> group_commit_;
   std::optional<Introduction> introduction_;
   std::optional<PeerWatch> peers_;
@@ -140,8 +115,8 @@ class ApiTest : public testing::Test {
   Reports reports_{"/nowhere/scan.db", reading_, clock_, scan_waits_};
   ScanWatch scans_{context_, reading_, "/nowhere/scan.db", std::chrono::hours(1)};
   WatchedDrives watched_{
-      timers_, clock_, {"/drive"}, {}, [this](const auto& drive, const auto& name, auto done) {
-        snapshot_scheduler_->touch(drive, name, std::move(done));
+      timers_, clock_, drives_, {}, [this](const auto& drive, const auto& name, auto done) {
+        snapshot_scheduler_.touch(drive, name, std::move(done));
       }};
   const HttpServer server_{context_, {}};
   Metrics metrics_{server_, scans_, clock_};

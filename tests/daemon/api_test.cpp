@@ -198,7 +198,7 @@ TEST_F(ApiTest, KnownMark_JournalWriteFails_IsNotAcknowledged) {
 TEST_F(ApiTest, DirtyOfAPathThatWasMarkedForADrive_IsTrue) {
   start();
   save();  // the drive gets its id
-  Asked& marked = ask("POST", "/v1/marks", "a/b", "text/plain", {}, {{"drive", "/drive"}});
+  Asked& marked = ask("POST", "/v1/marks", "a/b", "text/plain", {}, {{"drive", "/mnt/1"}});
   wait_for(marked);
   EXPECT_FALSE(is_dirty("a/b")) << "on all drives";
   const Asked& asked = ask("GET", "/v1/dirty", "", "", {}, {{"path", "a/b"}});
@@ -210,7 +210,8 @@ TEST_F(ApiTest, DirtyOfAPathThatWasMarkedForADrive_IsTrue) {
 // A crash would undo it, after peers have taken it for open.
 TEST_F(ApiTest, CycleWhileTheJournalFails_IsNotOpened) {
   start();
-  for (const char* directory : {"/data", "/drive"}) files_.fail_below(directory, EIO);
+  files_.fail_below("/data", EIO);
+  fail_drives();
   Asked& marked = mark("b/a");
   wait_for(marked);
   EXPECT_EQ(marked.answer->status, 503U);
@@ -357,7 +358,7 @@ TEST_F(ApiTest, WatchSync_EndsWithTheReportOfTheCookie) {
   save();
   const auto with_node = [this](const std::string& cluster) {
     return nlohmann::json{
-        {"cluster", cluster}, {"node", node_.node}, {"drives", {"/drive"}}, {"timeout_ms", 1000}}
+        {"cluster", cluster}, {"node", node_.node}, {"drives", {"/mnt/1"}}, {"timeout_ms", 1000}}
         .dump();
   };
   Asked& sync = ask("POST", "/v1/watch/sync", with_node("default"));
@@ -367,10 +368,10 @@ TEST_F(ApiTest, WatchSync_EndsWithTheReportOfTheCookie) {
   EXPECT_EQ(ask("POST", "/v1/watch", std::string(300'000, ' ')).answer->status, 413U);
   const peer::WatchedDrive other{.drive = "/other", .is_watched = true};
   EXPECT_EQ(ask("POST", "/v1/watch", peer::watched_drive_json(other).dump()).answer->status, 404U);
-  const peer::WatchedDrive failing{.drive = "/drive", .error = "overlayfs"};
+  const peer::WatchedDrive failing{.drive = "/mnt/1", .error = "overlayfs"};
   EXPECT_EQ(ask("POST", "/v1/watch", peer::watched_drive_json(failing).dump()).answer->status, 200U);
   wait_for(sync);
-  EXPECT_EQ(sync.answer->body, R"({"drives":[{"path":"/drive","error":"overlayfs","gap":null}]})");
+  EXPECT_EQ(sync.answer->body, R"({"drives":[{"path":"/mnt/1","error":"overlayfs","gap":null}]})");
   EXPECT_EQ(ask("POST", "/v1/watch/sync", "[]").answer->status, 400U);
 }
 
@@ -378,9 +379,9 @@ TEST_F(ApiTest, DriveThatIsNotWatched_IsAReason) {
   start();
   save();
   EXPECT_EQ(ask("GET", "/readyz").answer->status, 200U);
-  watched_.set_watched({"/drive"});
-  EXPECT_THAT(ask("GET", "/readyz").answer->body, HasSubstr("/drive is not watched"));
-  const peer::WatchedDrive drive{.drive = "/drive", .is_watched = true};
+  watched_.set_watched({"/mnt/1"});
+  EXPECT_THAT(ask("GET", "/readyz").answer->body, HasSubstr("/mnt/1 is not watched"));
+  const peer::WatchedDrive drive{.drive = "/mnt/1", .is_watched = true};
   EXPECT_EQ(ask("POST", "/v1/watch", peer::watched_drive_json(drive).dump()).answer->status, 200U);
   EXPECT_EQ(ask("GET", "/readyz").answer->status, 200U);
 }

@@ -34,10 +34,6 @@ class NewNodeIntakeTest : public SteppedNode {
     };
   }
 
-  bool is_dirty(const std::string& path) {
-    return persistence_->tracker().dirty(path, {}).latest.has_value();
-  }
-
   const tracker::NamespaceRules rules_{{.exclude = {"*.tmp"}}};
   boost::asio::thread_pool large_bodies_{1};
   GroupCommit group_commit_{context_, pool_, *persistence_, snapshot_scheduler_, clock_, timers_};

@@ -132,7 +132,7 @@ TEST_F(ScanGatherTest, Gather_OfAnotherNodeOrDataDirectory_IsRefused) {
 TEST_F(ScanGatherTest, Gather_JournalFails_ThisNodeIsNotRead) {
   gather();
   files_.fail_below("/data", EIO);
-  files_.fail_below("/drive", EIO);
+  fail_drives();
   mark_in(persistence_->tracker(), "a/own");
   const auto gathered = gather();
   EXPECT_FALSE(gathered.complete());

@@ -103,6 +103,10 @@ class SteppedNode : public SteppedTest {
     return persistence_->tracker().mark({&mark, 1}).position;
   }
 
+  bool is_dirty(const std::string& path) {
+    return persistence_->tracker().dirty(path, {}).latest.has_value();
+  }
+
   // The members of which this node has a record.
   std::set<tracker::PeerId> recorded() const {
     std::set<tracker::PeerId> ids;
