@@ -88,7 +88,7 @@ export function facts(...pairs) {
 
 // Makes `old` equal to `fresh`, and keeps what is the same, with its focus and its scroll position. Listeners of
 // `fresh` are lost where `old` stays.
-export function patch(old, fresh) {
+function patch(old, fresh) {
   if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) return old.replaceWith(fresh);
   if (old.nodeType === Node.TEXT_NODE) {
     if (old.data !== fresh.data) old.data = fresh.data;
