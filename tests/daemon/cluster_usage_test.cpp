@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "scanner/report_json.h"
+#include "tests/daemon/reports_fixture.h"
 #include "tests/support/json_mutations.h"
 #include "tests/support/sanitizer.h"
 
@@ -101,6 +102,39 @@ class ClusterUsageTest : public testing::Test {
 };
 
 using Names = std::vector<std::string>;
+
+// A directory may be among the largest of the cluster, and not among those of this node.
+TEST_F(ReportsTest, UsageOfTheCluster_AddsUpWhatIsBeyondTheLimitHere) {
+  store({"a", "b"});
+  json child = answer_of("n1", 0, "a");
+  child["files"] = 10;
+  json other = answer_of("n1", 0);
+  other["children"] = {child};
+  const Answers answers{{"http://other:7420", peer::HttpResponse{200, "", other.dump()}}};
+  Names asked;
+  ReportsOptions options;
+  options.cluster = {.own = {"n0", "c", "instance of n0", "1.0.0"},
+                     .timeout = std::chrono::milliseconds(1),
+                     .make_transport = [&](peer::HttpTransport::Options) {
+                       return std::make_unique<AnsweringTransport>(answers, asked);
+                     }};
+  options.members = [] {
+    ClusterMembers members;
+    members.endpoints = {{"other", 7420, {}}};
+    members.names = {""};
+    return members;
+  };
+  Reports reports{file_, pool_, clock_, waits_, options};
+  HttpRequest request;
+  request.query = {{"scope", "cluster"}, {"limit", "1"}, {"sort", "files"}};
+  const auto response = SteppedTest::begin(reports.usage(request, "anyone"));
+  finish();
+  const auto answer = json::parse((*response)->body);
+  ASSERT_EQ(answer["children"].size(), 1U) << answer;
+  EXPECT_EQ(answer["children"][0]["path"], "a");
+  EXPECT_EQ(answer["children"][0]["files"], 11);
+  EXPECT_EQ(answer["children"][0]["complete"], true);
+}
 
 TEST_F(ClusterUsageTest, AllNodes_AreAddedAndNamed) {
   member("b", answer_of("n2", 100));

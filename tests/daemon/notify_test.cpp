@@ -93,6 +93,15 @@ TEST_F(NotifyTest, Reload_InvalidConfiguration_ShowsInTheStatus) {
   manager_.wait_for("READY=1\nSTATUS=cycle 1, no peers, journal ok", before);
 }
 
+TEST_F(NotifyTest, Watchdog_IsNotifiedFromReadyOn) {
+  start_notifying({"WATCHDOG_USEC=200000"});
+  manager_.wait_for("WATCHDOG=1");
+  const auto first = static_cast<std::size_t>(position_of("WATCHDOG=1"));
+  manager_.wait_for("WATCHDOG=1", first + 1);
+  EXPECT_LT(position_of("READY=1"), position_of("WATCHDOG=1"));
+  EXPECT_EQ(stop(), 0);
+}
+
 TEST_F(NotifyTest, NoServiceManager_DaemonStillRuns) {
   start_by({"env", "WATCHDOG_USEC=nonsense"});
   EXPECT_FALSE(daemon_->wait_for("no watchdog: ").empty());

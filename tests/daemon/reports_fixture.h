@@ -101,7 +101,7 @@ class ReportsTest : public SteppedTest {
   HttpResponse finish() {
     context_.restart();
     context_.run();
-    return answers_.back();
+    return answers_.empty() ? HttpResponse() : answers_.back();
   }
 
   const support::TempDirectory directory_;
