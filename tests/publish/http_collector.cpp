@@ -82,6 +82,7 @@ void HttpCollector::listen() {
 
 void HttpCollector::refuse_connections() {
   if (!acceptor_) return;
+  hold_responses(false);
   {
     const std::scoped_lock lock(mutex_);
     is_down_ = true;
@@ -118,6 +119,7 @@ void HttpCollector::serve_connection(tcp::socket& socket) {
     http::request<http::string_body> request;
     http::read(socket, buffer, request, error);
     if (error || !take(request.body())) return;
+    holds_responses_.wait(true);
     http::response<http::empty_body> response(http::status::no_content, request.version());
     response.keep_alive(request.keep_alive());
     http::write(socket, response, error);

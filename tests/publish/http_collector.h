@@ -1,6 +1,7 @@
 // An HTTP server that collects CloudEvents.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <memory>
@@ -30,6 +31,11 @@ class HttpCollector final : public EventServer {
   void refuse_connections();
   // Stores a request after so many others, and closes the connection instead of a response; then stores none.
   void drop_response(int after = 0);
+  // While it is true, requests are stored and have no response yet.
+  void hold_responses(bool hold) {
+    holds_responses_ = hold;
+    holds_responses_.notify_all();
+  }
 
   // Those of each request.
   std::vector<std::vector<Event>> batches();
@@ -55,6 +61,7 @@ class HttpCollector final : public EventServer {
   Mode mode_ = Mode::respond;
   int responses_left_ = 0;  // before the one that is dropped
   bool is_down_ = true;
+  std::atomic<bool> holds_responses_ = false;
   std::vector<std::vector<Event>> batches_;
   std::jthread thread_;
 };

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <nats/nats.h>
 
+#include <algorithm>
+#include <array>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -14,7 +16,8 @@ namespace spoor::publish {
 namespace {
 
 constexpr const char* stream_name = "CHANGES";
-constexpr const char* established = "01";
+// States of a connection (enum in the kernel's net/tcp_states.h): whose client has closed it, or has not.
+constexpr std::array connected = {"01", "08"};
 
 void check(const char* what, natsStatus status) {
   if (status != NATS_OK) throw std::runtime_error(std::string(what) + ": " + natsStatus_GetText(status));
@@ -100,7 +103,8 @@ bool NatsServer::has_unread_input() const {
     std::string state;
     std::string queues;
     fields >> number >> local >> remote >> state >> queues;
-    if (!local.ends_with(fmt::format(":{:04X}", port_)) || state != established) continue;
+    if (!local.ends_with(fmt::format(":{:04X}", port_))) continue;
+    if (std::ranges::find(connected, state) == connected.end()) continue;
     if (!queues.ends_with(":00000000")) return true;
   }
   return false;

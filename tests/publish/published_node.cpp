@@ -1,5 +1,6 @@
 #include "tests/publish/published_node.h"
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 
@@ -64,6 +65,13 @@ int PublishedNode::stop(int signal) {
   const int code = publisher_->wait();
   publisher_.reset();
   return code;
+}
+
+bool PublishedNode::has_published_all() {
+  const auto listed = cluster_.spoor(node(), {"changes", "--consumers", "--json"});
+  const json consumers = json::parse(listed.out).at("consumers");
+  return !consumers.empty() &&
+         std::ranges::all_of(consumers, [](const json& each) { return each["behind"] == 0; });
 }
 
 support::CommandResult PublishedNode::publish_once() {

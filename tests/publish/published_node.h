@@ -39,6 +39,8 @@ class PublishedNode {
   int stop(int signal = SIGTERM);  // returns the exit code
   bool is_running() const { return publisher_ != nullptr; }
   support::Daemon& publisher() { return *publisher_; }
+  // Whether spoor-publish has nothing left to publish, and nothing that is not acknowledged.
+  bool has_published_all();
   // spoor-publish --once; ends a running one before.
   support::CommandResult publish_once();
   // The feed begins again for the first sink, if it has begun.
