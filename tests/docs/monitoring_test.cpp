@@ -99,15 +99,50 @@ TEST(TroubleshootingTest, EachEntry_HasCommands) {
   for (const std::string& entry : alert_entries()) EXPECT_THAT(with_commands, Contains(entry));
 }
 
+// What the tests of the rules expect of one alert.
+struct Expected {
+  std::set<bool> fires;
+  std::set<std::string> labels;
+};
+
+void add_alert_test(const YAML::Node& test, std::map<std::string, Expected>& expected) {
+  Expected& alert = expected[test["alertname"].as<std::string>()];
+  alert.fires.insert(test["exp_alerts"].size() > 0);
+  for (const auto& fired : test["exp_alerts"]) {
+    for (const auto& label : fired["exp_labels"]) alert.labels.insert(label.first.as<std::string>());
+  }
+}
+
+// A row of the times at which alerts begin to fire: before that, they do not.
+void add_time(const YAML::Node& row, std::map<std::string, Expected>& expected) {
+  static const std::regex name(R"re(alertname="(\w+)")re");
+  static const std::regex label(R"re((\w+)=")re");
+  const auto labels = row["labels"].as<std::string>();
+  std::smatch found;
+  if (!std::regex_search(labels, found, name) || row["value"].as<double>() <= 0) return;
+  Expected& alert = expected[found[1]];
+  alert.fires = {false, true};
+  for (std::sregex_iterator at(labels.begin(), labels.end(), label), end; at != end; ++at)
+    alert.labels.insert((*at)[1]);
+}
+
 TEST(AlertRulesTest, EachAlert_IsTestedToFireAndNotToFire) {
-  std::map<std::string, std::set<bool>> tested;
+  std::map<std::string, Expected> expected;
   for (const auto& test : YAML::LoadFile(RULES_TEST)["tests"]) {
-    for (const auto& each : test["alert_rule_test"]) {
-      tested[each["alertname"].as<std::string>()].insert(each["exp_alerts"].size() > 0);
+    for (const auto& each : test["alert_rule_test"]) add_alert_test(each, expected);
+    for (const auto& each : test["promql_expr_test"]) {
+      for (const auto& row : each["exp_samples"]) add_time(row, expected);
     }
   }
+  static const std::regex used(R"(\$labels\.(\w+))");
   for (const YAML::Node& rule : alert_rules()) {
-    EXPECT_EQ(tested[rule["alert"].as<std::string>()].size(), 2U) << rule["alert"];
+    const Expected& alert = expected[rule["alert"].as<std::string>()];
+    EXPECT_EQ(alert.fires.size(), 2U) << rule["alert"];
+    for (const char* const text : {"summary", "description"}) {
+      const auto words = rule["annotations"][text].as<std::string>();
+      for (std::sregex_iterator at(words.begin(), words.end(), used), end; at != end; ++at)
+        EXPECT_THAT(alert.labels, Contains((*at)[1].str())) << rule["alert"];
+    }
   }
 }
 
