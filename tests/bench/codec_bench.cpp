@@ -1,5 +1,5 @@
-// What it costs to answer a scan, to save, and to read either back: with full filters, and with sparse
-// ones, which travel and rest packed; and to merge and to pack filters.
+// What it costs to encode the answer to a scan and a snapshot, and to read either back: with full filters,
+// and with sparse ones, which travel and rest packed; and to merge filters.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -13,7 +13,6 @@
 #include "tests/bench/marks.h"
 #include "tracker/cycles/tracker.h"
 #include "tracker/filter/mark_set.h"
-#include "tracker/filter/packed_bits.h"
 #include "tracker/storage/snapshot.h"
 
 namespace {
@@ -35,10 +34,6 @@ tracker::TrackerState filled_state(std::size_t items) {
   return state;
 }
 
-tracker::CycleAnswer whole_answer(tracker::Tracker& tracker) {
-  return tracker.cycle({.current = {cycles}, .oldest = {1}, .instance = {}});
-}
-
 peer::CycleFrame frame_of(std::size_t items) {
   tracker::CycleAnswer answer;
   answer.instance = tracker::InstanceId::random();
@@ -49,18 +44,6 @@ peer::CycleFrame frame_of(std::size_t items) {
 
 tracker::Snapshot snapshot_of(std::size_t items) {
   return {{"cluster", "node"}, 1, base::SystemClock().wall_now(), filled_state(items)};
-}
-
-void answer_a_cycle_request(benchmark::State& state) {
-  const base::SystemClock clock;
-  tracker::Tracker tracker({}, clock, filled_state(items(state)));
-  for (auto _ : state) benchmark::DoNotOptimize(whole_answer(tracker));
-}
-
-void copy_state_for_a_save(benchmark::State& state) {
-  const base::SystemClock clock;
-  const tracker::Tracker tracker({}, clock, filled_state(items(state)));
-  for (auto _ : state) benchmark::DoNotOptimize(tracker.state());
 }
 
 template <class Value, class Encode>
@@ -110,8 +93,6 @@ void of_items(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgName("items")->Arg(2'000)->Arg(200'000);
 }
 
-BENCHMARK(answer_a_cycle_request)->Apply(of_items);
-BENCHMARK(copy_state_for_a_save)->Apply(of_items);
 BENCHMARK(encode_frame)->Apply(of_items);
 BENCHMARK(decode_frame)->Apply(of_items);
 BENCHMARK(decode_and_merge_frame)->Apply(of_items);
@@ -161,44 +142,5 @@ void of_sources(benchmark::internal::Benchmark* benchmark) {
 
 BENCHMARK(merge_filters)->Apply(of_sources);
 BENCHMARK(read_filters)->Apply(of_sources);
-
-// --- packing a sparse filter ---
-
-void pack(benchmark::State& state) {
-  const auto marks = bench::mark_set_of(items(state));
-  const auto& filter = marks.filters()[0];
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(tracker::PackedBits::pack(filter.words(), filter.shape().byte_count()));
-  }
-}
-
-void unpack(benchmark::State& state) {
-  const auto marks = bench::mark_set_of(items(state));
-  const auto& filter = marks.filters()[0];
-  const auto packed = tracker::PackedBits::pack(filter.words(), filter.shape().byte_count());
-  std::vector<std::uint64_t> words(filter.words().size());
-  for (auto _ : state) {
-    packed->unpack_into(words);
-    benchmark::DoNotOptimize(words.data());
-  }
-  state.counters["bytes"] = static_cast<double>(packed->bytes().size());
-}
-
-void parse(benchmark::State& state) {
-  const auto marks = bench::mark_set_of(items(state));
-  const auto& filter = marks.filters()[0];
-  const auto packed = tracker::PackedBits::pack(filter.words(), filter.shape().byte_count());
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(tracker::PackedBits::parse(packed->bytes(), filter.shape().bits));
-  }
-}
-
-void of_few_items(benchmark::internal::Benchmark* benchmark) {
-  benchmark->ArgName("items")->Arg(2'000)->Arg(20'000);
-}
-
-BENCHMARK(pack)->Apply(of_few_items);
-BENCHMARK(unpack)->Apply(of_few_items);
-BENCHMARK(parse)->Apply(of_few_items);
 
 }  // namespace

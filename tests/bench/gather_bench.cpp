@@ -1,5 +1,4 @@
-// What it costs to gather from many peers: from a hundred real ones on this machine, and, by the bytes that a
-// thousand trackers would send, whether relays between them would help.
+// What it costs to gather from a hundred real peers on this machine.
 #include <fmt/core.h>
 #include <sys/resource.h>
 
@@ -11,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
 #include "peer/gather/cycle_frame.h"
 #include "peer/gather/gather.h"
 #include "peer/http/http_transport.h"
 #include "tests/bench/bench_support.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
-#include "tracker/cycles/tracker.h"
+#include "tracker/cycles/peer_book.h"
+#include "tracker/filter/mark_set.h"
 
 namespace spoor::bench {
 namespace {
@@ -40,8 +39,6 @@ double peak_mib() {
 std::string path_of(std::uint64_t node, std::uint64_t number) {
   return fmt::format("bucket{:02}/n{}/d{}", number % 100, node, number);
 }
-
-// --- a hundred peers ---
 
 // Counts what comes back, and keeps it for the comparison.
 class Counting final : public peer::Transport {
@@ -152,64 +149,6 @@ void bench_peers(std::uint64_t count, std::uint64_t items, int rounds) {
   if (count == 1000) Targets().at_most("ms to gather from 1000 daemons", took_ms.median(), 600);
 }
 
-// --- a thousand nodes ---
-
-// What a node answers to a scan of one cycle, in bytes on the wire.
-tracker::CycleAnswer answer_of(std::uint64_t node, std::uint64_t items, std::size_t start_level) {
-  const base::SystemClock clock;
-  tracker::Tracker tracker({}, clock, tracker::Tracker::born(tracker::InstanceId::random(), clock));
-  tracker.cycle(
-      {.current = {2}, .oldest = {}, .instance = {}, .marks_wanted = false, .start_level = start_level});
-  for (std::uint64_t number = 0; number < items; ++number) {
-    const tracker::Mark mark{path_of(node, number), tracker::MarkKind::dir};
-    tracker.mark({&mark, 1});
-  }
-  tracker::CycleRequest request;
-  request.current = {3};
-  request.oldest = {2};
-  request.instance = tracker.status().instance;
-  return tracker.cycle(request);
-}
-
-std::uint64_t wire_bytes(const tracker::MarkSet& marks) {
-  peer::CycleFrame frame{{"cluster", "node"}, 1, 1, {}};
-  frame.answer.instance = tracker::InstanceId::random();
-  frame.answer.current = {1};
-  frame.answer.marks = marks.packed();
-  return peer::encode_cycle_frame(frame).size();
-}
-
-struct Relayed {
-  std::uint64_t relays = 0;
-  std::uint64_t bytes = 0;  // to one scanner
-};
-
-void bench_cluster(std::uint64_t nodes, std::uint64_t items, bool levels) {
-  const tracker::LevelSchedule schedule = tracker::Tracker::Options().levels;
-  // What scans would have asked for: the union has about so many items.
-  const double merged = static_cast<double>(nodes * items) * 1.01;
-  const std::size_t level = levels ? schedule.start_level_for(merged) : 0;
-  std::vector<Relayed> relayed{{1}, {8}, {32}};
-  std::vector<std::vector<tracker::MarkSet>> groups;
-  for (const auto& each : relayed) groups.emplace_back(each.relays);
-  std::uint64_t direct = 0;
-  tracker::MarkSetFigures figures;
-  for (std::uint64_t node = 0; node < nodes; ++node) {
-    const auto answer = answer_of(node, items, level);
-    direct += wire_bytes(answer.marks);
-    for (std::size_t i = 0; i < relayed.size(); ++i) groups[i][node % relayed[i].relays].merge(answer.marks);
-  }
-  figures = tracker::MarkSetFigures::of(groups[0][0]);
-  for (std::size_t i = 0; i < relayed.size(); ++i) {
-    for (const auto& group : groups[i]) relayed[i].bytes += wire_bytes(group);
-  }
-  fmt::print("{:>7} {:>9} {:>6} {:>8.2f} % {:>12.1f}", nodes, items, level, 100 * figures.fp_rate,
-             static_cast<double>(direct) / mib);
-  for (const auto& each : relayed) fmt::print(" {:>11.1f}", static_cast<double>(each.bytes) / mib);
-  fmt::print(" {:>14.1f}\n", static_cast<double>(direct * nodes) / mib / 1024);
-  std::fflush(stdout);
-}
-
 }  // namespace
 }  // namespace spoor::bench
 
@@ -217,28 +156,19 @@ int main(int argc, char** argv) {
   CLI::App app("Gathering from many peers");
   std::uint64_t peers = 100;
   std::uint64_t items = 190'000;
-  std::uint64_t nodes = 1000;
   int rounds = 5;
   app.add_option("--peers", peers, "Real ones on this machine")->capture_default_str();
   app.add_option("--items", items, "Directories marked through each")->capture_default_str();
-  app.add_option("--nodes", nodes, "Simulated ones")->capture_default_str();
   app.add_option("--rounds", rounds, "Of gathering")->capture_default_str();
   app.add_flag_callback(
       "--short",
       [&] {
         peers = 3;
         items = 2000;
-        nodes = 10;
         rounds = 1;
       },
       "A few small ones: figures that say nothing");
   CLI11_PARSE(app, argc, argv);
-  if (peers > 0) spoor::bench::bench_peers(peers, items, rounds);
-  if (nodes == 0) return 0;
-  fmt::print(
-      "\nBytes of one scan of one cycle, MiB\n{:>7} {:>9} {:>6} {:>10} {:>12} {:>11} {:>11} {:>11} {:>14}\n",
-      "nodes", "marks", "level", "false pos.", "direct", "1 relay", "8 relays", "32 relays", "all, GiB");
-  for (const std::uint64_t marks : {20U, 200U, 2'000U}) spoor::bench::bench_cluster(nodes, marks, true);
-  spoor::bench::bench_cluster(nodes, 20'000, false);
+  spoor::bench::bench_peers(peers, items, rounds);
   return 0;
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # POST /v1/marks, loaded by wrk (over a Unix socket by h2load, as HTTP/1.1), beside nginx that answers the same bodies
-# with 204: by turns in one run, medians of the rounds. Durability is `memory`, but for the case that compares it with
-# `disk`. At the end what a slowloris does to others.
+# with 204: by turns in one run, medians of the rounds. Durability is `memory`, but for the cases that compare it with
+# `disk`, and that with what the disk of $TMPDIR can do. At the end what a slowloris does to others.
 #   http_bench.sh SPOORD [ROUNDS [SECONDS]], or SPOORD --short: each case once, for a second: figures that say nothing
 # shellcheck source=tests/bench/bench.sh
 source "$(dirname "$0")/bench.sh"
@@ -119,6 +119,13 @@ load_unix() {  # socket
     END { if (bad || !rate) exit 1; print rate, 0, 0 }' "$work/h2load.log" || { cat "$work/h2load.log" >&2; exit 1; }
 }
 
+# Small records appended to one file, each synced: what one client at a time can get of the disk at most.
+syncs() {
+  local count=500 began=${EPOCHREALTIME/./}
+  dd if=/dev/zero of="$work/synced" bs=100 count="$count" oflag=append,dsync conv=notrunc status=none
+  awk -v count="$count" -v us="$((${EPOCHREALTIME/./} - began))" 'BEGIN { print count * 1000000 / us, us / count, 0 }'
+}
+
 # A cycle of its own, so that the filters are not those of all rounds: a real one seldom gets two million paths.
 cycle=1
 open_cycle() {
@@ -159,6 +166,7 @@ readonly cases=(
   "nginx-1-path-2-threads load $nginx_port json1 2 64" "spoor-1-path-2-threads load $memory_port json1 2 64"
   "nginx-1-path-unix load_unix $work/nginx.sock" "spoor-1-path-unix load_unix $work/memory/sock"
   "spoor-1-new-memory load $memory_port new1 1 64 1" "spoor-1-new-disk load $disk_port new1 1 64 1"
+  "spoor-1-new-disk-alone load $disk_port new1 1 1 1" "syncs syncs"
   "nginx-1000-paths load $nginx_port json1000 1 8" "spoor-1000-known load $memory_port json1000 1 8"
   "spoor-1000-known-text load $memory_port text1000 1 8" "spoor-1000-new load $memory_port new1000 1 8 1"
 )
@@ -186,7 +194,7 @@ done
 # million NAME: a thousand paths a request
 million() { awk -v rate="$(median "$1")" 'BEGIN { printf "%.2f", rate / 1000 }'; }
 
-echo '8 connections: quiet, slowloris; else 64 for one path, 8 for 1000'
+echo '8 connections: quiet, slowloris; 1: alone; else 64 for one path, 8 for 1000. syncs: dd of 100 bytes each'
 printf '%-24s %28s %9s %9s\n' '' 'requests/s (least..most)' 'p50 us' 'p99 us'
 for each in "${cases[@]}" quiet slowloris-elsewhere slowloris; do
   name=${each%% *}
@@ -196,7 +204,8 @@ done
 echo "one path: $(ratio spoor-1-path nginx-1-path) x nginx (wanted: 0.75); with two threads of load" \
   "$(ratio spoor-1-path-2-threads nginx-1-path-2-threads)"
 echo "over a Unix socket: $(ratio spoor-1-path-unix nginx-1-path-unix) x nginx; durability disk:" \
-  "$(ratio spoor-1-new-disk spoor-1-new-memory) x memory (wanted: 0.6)"
+  "$(ratio spoor-1-new-disk spoor-1-new-memory) x memory (wanted: 0.6); of one connection:" \
+  "$(ratio spoor-1-new-disk-alone syncs) x the synced writes of the disk (wanted: 0.6)"
 echo "1000 paths, of nginx, which parses none: known $(ratio spoor-1000-known nginx-1000-paths) (wanted: 0.3), new" \
   "$(ratio spoor-1000-new nginx-1000-paths) (wanted: 0.12)"
 echo "1000 paths: $(million spoor-1000-known) M known/s, as text $(million spoor-1000-known-text)," \
