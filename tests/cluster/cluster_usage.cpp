@@ -97,14 +97,6 @@ void ClusterUsageTest::scan_all() {
   for (const Cluster::Node& node : cluster_.nodes()) cluster_.scan(node);
 }
 
-void ClusterUsageTest::configure(Cluster::Node& node, const std::function<void(json&)>& change) {
-  cluster_.configure(node, change);
-}
-
-void ClusterUsageTest::set_peers(Cluster::Node& node, const std::vector<std::string>& urls) {
-  configure(node, [&](json& config) { config["peers"]["static"] = urls; });
-}
-
 std::string ClusterUsageTest::tcp_url_of(Cluster::Node& node) {
   const std::string address = "http://" + support::own_loopback() + ':';
   return address + node.daemon->wait_for("listening on " + address);

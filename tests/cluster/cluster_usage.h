@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -47,11 +46,6 @@ class ClusterUsageTest : public testing::Test {
   // Creates or replaces a file of this size.
   void write(Cluster::Node& node, const std::string& path, std::size_t bytes);
   void scan_all();
-
-  // Restarts the daemon with a configuration that this function has changed.
-  void configure(Cluster::Node& node, const std::function<void(nlohmann::json& config)>& change);
-  // Restarts the daemon with these peers instead of the others of the cluster.
-  void set_peers(Cluster::Node& node, const std::vector<std::string>& urls);
 
   // At which the daemon listens besides its socket.
   static std::string tcp_url_of(Cluster::Node& node);

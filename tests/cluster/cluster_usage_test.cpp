@@ -1,5 +1,5 @@
-// Which nodes `spoor usage --cluster` adds up, and what it reports of the others: with real daemons, what
-// tests/daemon/cluster_usage_test.cpp asserts of the answers of made-up members.
+// What `spoor usage --cluster` and `spoor cluster` print of real nodes. Which responses are added up, and
+// what is reported of the other nodes, is asserted in tests/daemon/cluster_usage_test.cpp.
 #include "tests/cluster/cluster_usage.h"
 
 #include <gmock/gmock.h>
@@ -25,45 +25,24 @@ class ThreeNodesUsageTest : public ClusterUsageTest {
     for (const std::size_t index : indices) nodes.push_back(&node(index));
     return nodes;
   }
-  static std::multiset<std::string> names(const std::vector<std::string>& names) {
-    return {names.begin(), names.end()};
-  }
   // All that the answer says of the nodes that are missing, and of the sums of the others.
-  void expect_missing(const Answer& answer, const std::vector<std::string>& missing,
+  void expect_missing(const Answer& answer, const std::multiset<std::string>& missing,
                       const std::vector<std::size_t>& counted) {
     EXPECT_EQ(answer.code, missing.empty() ? 0 : 3) << answer.err;
     EXPECT_EQ(answer.json["complete"], missing.empty());
-    EXPECT_EQ(answer.missing(cluster_), names(missing)) << answer.json;
+    EXPECT_EQ(answer.missing(cluster_), missing) << answer.json;
     EXPECT_EQ(answer.totals(), count(nodes(counted)));
   }
 };
 
-TEST_F(ThreeNodesUsageTest, NodeWithoutScan_IsMissing) {
-  const Answer none = ask(node(0));
-  EXPECT_EQ(none.code, 3);
-  EXPECT_EQ(none.missing(cluster_), names({"n0", "n1", "n2"}));
-  EXPECT_EQ(none.totals(), (Totals{{"", {}}}));
-  EXPECT_EQ(none.json["as_of"], nullptr);
-  cluster_.scan(node(0));
-  cluster_.scan(node(1));
-  const Answer answer = ask(node(0));
-  expect_missing(answer, {"n2"}, {0, 1});
-  EXPECT_THAT(answer.error_of("n2"), HasSubstr("there was no scan of this node yet"));
-  const Answer own = ask(node(2));
-  expect_missing(own, {"n2"}, {0, 1});
-  EXPECT_THAT(own.error_of("n2"), HasSubstr("there was no scan of this node yet"));
-  cluster_.scan(node(2));
-  expect_missing(ask(node(0)), {}, {0, 1, 2});
-}
-
 TEST_F(ThreeNodesUsageTest, Owners_AreAddedUpWhereAllNodesKeepThem) {
   const auto keep = [](json& config) { config["usage"] = {{"owners", true}}; };
-  for (const std::size_t index : {0U, 1U}) configure(node(index), keep);
+  for (const std::size_t index : {0U, 1U}) cluster_.configure(node(index), keep);
   scan_all();
   const Answer unknown = ask(node(0), {"--owner"});
   EXPECT_EQ(unknown.code, 1);
   EXPECT_THAT(unknown.err, HasSubstr("are not known on every node: set usage.owners"));
-  configure(node(2), keep);
+  cluster_.configure(node(2), keep);
   cluster_.scan(node(2));
   const Answer answer = ask(node(0), {"--owner"});
   EXPECT_EQ(answer.code, 0) << answer.err;
@@ -100,50 +79,10 @@ TEST_F(ThreeNodesUsageTest, TopAndHistory_AreOfAllNodes) {
   EXPECT_THAT(without.err, HasSubstr("not every node reported its totals"));
 }
 
-TEST_F(ThreeNodesUsageTest, DirectoryOfOneNode_HasItsTotals) {
-  scan_all();
-  for (const std::size_t asked : {0U, 2U}) {
-    const Answer answer = ask(node(asked), {"bucket/n2"});
-    EXPECT_EQ(answer.code, 0) << answer.err;
-    EXPECT_EQ(answer.totals(), count({&node(2)}, "bucket/n2"));
-  }
-}
-
-TEST_F(ThreeNodesUsageTest, DirectoryOfNoNode_IsNotFoundUnlessANodeIsMissing) {
-  scan_all();
-  const Answer absent = ask(node(0), {"bucket/none"});
-  EXPECT_EQ(absent.code, 1);
-  EXPECT_THAT(absent.err, HasSubstr("no directory 'bucket/none' was found by the last scan of any node"));
-  cluster_.kill_hard(node(2));
-  const Answer unknown = ask(node(0), {"bucket/none"});
-  EXPECT_EQ(unknown.code, 3) << "the missing node may have it";
-  EXPECT_EQ(unknown.json["files"], 0);
-  EXPECT_EQ(unknown.json["complete"], false);
-  EXPECT_EQ(unknown.missing(cluster_), names({"n2"}));
-}
-
-TEST_F(ThreeNodesUsageTest, NodeOfAnotherCluster_IsMissing) {
-  scan_all();
-  configure(node(2), [](json& config) { config["node"]["cluster"] = "other"; });
-  const Answer answer = ask(node(0));
-  expect_missing(answer, {"n2"}, {0, 1});
-  EXPECT_THAT(answer.error_of(url_of(node(2))), HasSubstr("belongs to cluster 'other', not to 'test'"));
-}
-
-TEST_F(ThreeNodesUsageTest, NodeAtSeveralAddresses_IsCountedOnce) {
-  scan_all();
-  const std::string again = cluster_.socket_of(node(0)).parent_path() / "." / "n0.sock";
-  set_peers(node(0),
-            {url_of(node(0)), "unix:" + again, url_of(node(1)), tcp_url_of(node(1)), url_of(node(2))});
-  const Answer answer = ask(node(0));
-  expect_missing(answer, {}, {0, 1, 2});
-  EXPECT_EQ(answer.json["nodes"].size(), 3U) << answer.json["nodes"];
-}
-
 // Its cursor in scan.db is all that is known of it.
 TEST_F(ThreeNodesUsageTest, PeerOfTheLastScanThatIsNoMemberNow_IsMissing) {
   scan_all();
-  set_peers(node(0), {url_of(node(1))});
+  cluster_.configure(node(0), [&](json& config) { config["peers"]["static"] = {url_of(node(1))}; });
   const Answer answer = ask(node(0));
   EXPECT_EQ(answer.code, 3);
   EXPECT_EQ(answer.json["complete"], false);
@@ -165,17 +104,6 @@ TEST_F(ThreeNodesUsageTest, PartialScanOfOneNode_LeavesTheSumsIncomplete) {
     EXPECT_EQ(answer.totals(), count(nodes({0, 1, 2})));
     for (const json& each : answer.json["nodes"]) EXPECT_EQ(each["complete"], each["name"] != "n0") << each;
   }
-}
-
-// A request waits for the slowest node, and reports it.
-TEST_F(ThreeNodesUsageTest, FrozenNode_IsMissingAfterTheTimeout) {
-  scan_all();
-  configure(node(0), [](json& config) { config["peers"]["timeout"] = "300ms"; });
-  node(1).daemon->freeze();
-  expect_missing(ask(node(0)), {"n1"}, {0, 2});
-  node(1).daemon->signal(SIGCONT);
-  configure(node(0), [](json& config) { config["peers"].erase("timeout"); });
-  expect_missing(ask(node(0)), {}, {0, 1, 2});
 }
 
 TEST_F(ThreeNodesUsageTest, TextAndCsv_NameTheMissingNodes) {
@@ -228,7 +156,7 @@ TEST_F(ThreeNodesUsageTest, PeerThatRefusesTheRole_IsMissing) {
   const auto token_file = [&](const std::string& role) {
     return cluster_.data_dir_of(node(1)).native() + "-token-" + role;
   };
-  configure(node(1), [&](json& config) {
+  cluster_.configure(node(1), [&](json& config) {
     config["listen"][0].erase("insecure");
     for (const char* const role : {"peer", "mark"}) {
       std::ofstream(token_file(role)) << "a-token-of-the-role-" << role << '\n';
@@ -236,7 +164,7 @@ TEST_F(ThreeNodesUsageTest, PeerThatRefusesTheRole_IsMissing) {
     }
   });
   const auto ask_with = [&](const std::string& role) {
-    configure(node(0), [&](json& config) {
+    cluster_.configure(node(0), [&](json& config) {
       config["peers"]["static"] = json::array({tcp_url_of(node(1)), url_of(node(2))});
       config["peers"].erase("token_file");
       if (!role.empty()) config["peers"]["token_file"] = token_file(role);
@@ -259,7 +187,7 @@ TEST_F(ThreeNodesUsageTest, CopiesOnSeveralNodes_LogicalBytesAreThoseOfTheSum) {
     write(node(index), "replicas/x", 1000);
     write(node(index), "replicas/once/" + node(index).name, 101);  // a rule inside of another one's directory
     if (index > 0) write(node(index), "coded/x", coded[index]);
-    configure(node(index), [](json& config) {
+    cluster_.configure(node(index), [](json& config) {
       config["usage"]["copies"] = json::array({{{"path", "replicas/once"}, {"factor", 1}},
                                                {{"path", "repl*"}, {"factor", 3}},
                                                {{"path", "coded"}, {"factor", 1.4}}});

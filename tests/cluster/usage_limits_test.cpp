@@ -27,7 +27,7 @@ class UsageLimitsTest : public ClusterUsageTest {
   }
 
   void set_limits(const json& limits, const std::string& then = "") {
-    configure(node(0), [&](json& config) {
+    cluster_.configure(node(0), [&](json& config) {
       config["usage"] = {{"limits", limits},
                          {"limit_command",
                           "printf '%s|%s|%s|%s|%s\\n' \"$SPOOR_LIMIT_NODE\" "
@@ -123,7 +123,7 @@ TEST_F(UsageLimitsTest, NodeThatIsDown_CountsAsItWas) {
   const auto status = json::parse(output({"status", "--json"}));
   EXPECT_EQ(status["limits"][0]["current"]["complete"], false);
   EXPECT_EQ(status["limits"][0]["scope"], "cluster");
-  configure(node(0), [](json&) {});  // its daemon no longer knows the totals of the other
+  cluster_.configure(node(0), [](json&) {});  // its daemon no longer knows the totals of the other
   EXPECT_THAT(scan(3), HasSubstr(of_cluster)) << "it is not known to be kept";
 }
 

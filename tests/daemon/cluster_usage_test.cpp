@@ -94,9 +94,11 @@ class ClusterUsageTest : public testing::Test {
   ClusterMembers members_;
   Answers answers_;
   std::vector<std::string> asked_;
+  peer::HttpTransport::Options limits_;  // of what members respond
   ClusterUsage cluster_{{.own = {"n0", "c", "instance of n0", "1.0.0"},
                          .timeout = std::chrono::milliseconds(1),
-                         .make_transport = [this](peer::HttpTransport::Options) {
+                         .make_transport = [this](const peer::HttpTransport::Options& options) {
+                           limits_ = options;
                            return std::make_unique<AnsweringTransport>(answers_, asked_);
                          }}};
 };
@@ -186,6 +188,10 @@ TEST_F(ClusterUsageTest, Members_AreAskedForTheSamePathDepthAndOrder) {
   target.options.owners = true;
   EXPECT_EQ(cluster_.ask(target, own_, members_).status, 200U);
   EXPECT_EQ(asked_, Names{"/v1/usage?absent=empty&path=a%20b%2F%26&depth=3&sort=files&limit=10000&owners=1"});
+  for (const auto timeout : {limits_.timeout, limits_.total_timeout})
+    EXPECT_EQ(timeout, std::chrono::milliseconds(1));
+  EXPECT_LE(limits_.body_bytes_max, 16U << 20U);
+  EXPECT_LE(limits_.bodies_bytes_max, 64U << 20U);
 }
 
 TEST_F(ClusterUsageTest, MemberThatDoesNotRespond_IsMissing) {
@@ -385,6 +391,7 @@ TEST_F(ClusterUsageTest, TwoDaemonsWithOneName_OneIsMissing) {
   const auto answer = ask();
   EXPECT_EQ(answer["bytes"], 11);
   EXPECT_EQ(missing(answer), Names{"n1"});
+  EXPECT_NE(answer["nodes"].dump().find("two daemons call themselves 'n1'"), std::string::npos);
 }
 
 // The totals that it has not counted yet would be missed, and the sum be called complete.
@@ -409,6 +416,7 @@ TEST_F(ClusterUsageTest, NameOfTheNodeThatIsAsked_IsNotAddedEvenIfItsOwnTotalsAr
   member("a", other);
   const auto answer = ask();
   EXPECT_EQ(answer["bytes"], 0);
+  EXPECT_EQ(answer["as_of"], nullptr);
   EXPECT_EQ(missing(answer), (Names{"n0", "n0"}));
 }
 
@@ -428,7 +436,9 @@ TEST_F(ClusterUsageTest, UnusableResponses_AreMissingNodes) {
   negative["node"] = 7;
   auto without_figures = answer_of("n1", 10);
   without_figures.erase("bytes");
-  const std::vector<peer::HttpResponse> responses{
+  std::vector<peer::HttpResponse> responses{
+      {200, "", ""},
+      {200, "", answer_of("n1", 10).dump() + answer_of("n1", 10).dump()},
       {200, "", "no JSON"},
       {200, "", "[]"},
       {200, "", fmt::format("{{\"a\":{}{}}}", std::string(100'000, '['), std::string(100'000, ']'))},
@@ -440,6 +450,14 @@ TEST_F(ClusterUsageTest, UnusableResponses_AreMissingNodes) {
       {403, "application/problem+json", R"({"detail":"not allowed"})"},
       {404, "application/problem+json", R"({"code":"no_scan","detail":"there was no scan"})"},
   };
+  for (const char* const member : {"name", "cluster"}) {
+    for (const json& word :
+         {json(""), json(5), json("a b"), json("a\x1b[2J"), json(std::string(100'000, 'n'))}) {
+      auto misnamed = answer_of("n1", 10);
+      misnamed["node"][member] = word;
+      responses.push_back({200, "", misnamed.dump()});
+    }
+  }
   for (const auto& response : responses) {
     members_ = {};
     answers_.clear();
@@ -449,7 +467,29 @@ TEST_F(ClusterUsageTest, UnusableResponses_AreMissingNodes) {
     EXPECT_EQ(answer["complete"], false) << response.body.substr(0, 100);
     EXPECT_FALSE(answer["nodes"][0]["ok"]) << response.body.substr(0, 100);
     EXPECT_NE(error_of(answer, 0), "") << response.body.substr(0, 100);
+    EXPECT_LT(error_of(answer, 0).size(), 1'000U);
   }
+  answers_.at("http://a:7420").value().body = of_another_cluster.dump();
+  EXPECT_EQ(error_of(ask(), 0), "node 'n1' belongs to cluster 'd', not to 'c'");
+}
+
+TEST_F(ClusterUsageTest, SumsBeyondTheirType_SaturateAndSayThat) {
+  auto huge = answer_of("n1", std::uint64_t(-1));
+  huge["children"] = {answer_of("n1", std::uint64_t(-1), "a"), answer_of("n1", 1, "b")};
+  member("a", huge);
+  member("b", [] {
+    auto other = answer_of("n2", 5);
+    other["children"] = {answer_of("n2", 5, "a")};
+    return other;
+  }());
+  UsageTarget target{"", "name", {}};
+  target.options.depth = 1;
+  const auto answer = json::parse(cluster_.ask(target, own_, members_).body);
+  for (const json& entry : {answer, answer["children"][0]}) {
+    EXPECT_EQ(entry["bytes"], std::uint64_t(-1));
+    EXPECT_EQ(entry["saturated"], true);
+  }
+  EXPECT_FALSE(answer["children"][1].contains("saturated"));
 }
 
 // Parsed, they would take many times the memory of the response.

@@ -49,7 +49,11 @@ class Server {
   }
 
   // Takes one connection, reads a little, and keeps it open.
-  void take_a_request() { read(::accept(socket_.fd(), nullptr, nullptr)); }
+  int take_a_request() {
+    const int connection = ::accept(socket_.fd(), nullptr, nullptr);
+    read(connection);
+    return connection;
+  }
 
   const std::string& received() const { return received_; }
 
@@ -114,12 +118,28 @@ TEST_F(HttpTransportTest, ConnectionRefused_ErrorNamesEndpoint) {
   EXPECT_THAT(response.error().message, HasSubstr(to_nobody.endpoint.to_string()));
 }
 
-TEST_F(HttpTransportTest, BodyOverLimit_IsAnError) {
-  const auto response =
-      get({"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nabc"}, {.body_bytes_max = 1000})[0];
+// A byte at a time does not extend the time of a request.
+TEST_F(HttpTransportTest, ServerRespondsWithoutEnd_IsATimeout) {
+  const std::jthread serving([&] {
+    const int connection = server_.take_a_request();
+    while (::send(connection, "H", 1, MSG_NOSIGNAL) > 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // what it is slow in
+    ::close(connection);
+  });
+  HttpTransport transport({.timeout = std::chrono::milliseconds(50)});
+  const auto response = exchange(transport, server_.request());
   ASSERT_FALSE(response);
-  EXPECT_EQ(response.error().code, std::errc::message_size);
-  EXPECT_THAT(response.error().message, HasSubstr("larger than the limit of 1000 bytes"));
+  EXPECT_EQ(response.error().code, std::errc::timed_out) << response.error().message;
+}
+
+TEST_F(HttpTransportTest, BodyOverLimit_IsAnError) {
+  for (const std::string& body : {std::string("Content-Length: 99999999999\r\n\r\nabc"),
+                                  "Transfer-Encoding: chunked\r\n\r\n1000\r\n" + std::string(0x1000, ' ')}) {
+    const auto response = get({"HTTP/1.1 200 OK\r\n" + body}, {.body_bytes_max = 1000})[0];
+    ASSERT_FALSE(response);
+    EXPECT_EQ(response.error().code, std::errc::message_size) << body.substr(0, 30);
+    EXPECT_THAT(response.error().message, HasSubstr("larger than the limit of 1000 bytes"));
+  }
 }
 
 // Some proxies add much.

@@ -196,6 +196,14 @@ TEST(UsageSumTest, EntriesOutsideOfTheirParent_AreIgnored) {
   EXPECT_EQ(bytes_of(total.total), (std::map<std::string, std::uint64_t>{{"a", 7}, {"a/x", 5}}));
 }
 
+TEST(UsageSumTest, EntryListedTwice_LeavesTheOthersSums) {
+  auto found = bytes_of(
+      sum({usage(entry("", 7, {entry("twice", 1), entry("twice", 2)})), usage(entry("", 3, {entry("a", 3)}))})
+          .total);
+  found.erase("twice");
+  EXPECT_EQ(found, (std::map<std::string, std::uint64_t>{{"", 10}, {"a", 3}}));
+}
+
 TEST(UsageSumTest, AbsentOnAllNodes_IsAbsent) {
   auto absent = usage(entry("a", 0));
   absent.is_absent = true;
