@@ -102,7 +102,7 @@ TEST_F(DaemonUrlTest, FirstAddressOfTheHostSwallowsPackets_NextOneIsTried) {
   std::ofstream(hosts) << "127.0.0.1 n0\n" << support::own_loopback() << " n0\n";
   const auto marked = support::run_command(
       {"unshare", "--mount", "sh", "-ec", "mount --bind \"$1\" /etc/hosts; shift; exec \"$@\"", "sh", hosts,
-       SPOOR, "--url", "http://n0:" + std::to_string(swallowing.number()), "mark", "--timeout", "6", "a"});
+       SPOOR, "--url", "http://n0:" + std::to_string(swallowing.number()), "mark", "--timeout", "60", "a"});
   EXPECT_EQ(marked.code, 0) << marked.err;
 }
 
