@@ -16,7 +16,7 @@
 #include "peer/gather/cycle_frame.h"
 #include "peer/http/http_transport.h"
 #include "peer/http/watch_report.h"
-#include "tests/cluster/members/etcd_fixture.h"
+#include "tests/cluster/cluster.h"
 #include "tests/faults/mounts.h"
 #include "tests/support/canned_server.h"
 #include "tests/support/certificates.h"
@@ -283,17 +283,6 @@ TEST_F(DoctorTest, Watch_NotRunningOrWithAGap_IsReported) {
   doctor_.expect_silence(node(), options);
 }
 
-TEST_F(DoctorTest, NameThatCannotBeLookedUp_IsReported) {
-  const std::string closed = support::own_loopback() + ":1";
-  start_with(node(), {"--set", R"(peers.dns=["host.invalid:7420"])", "--set",
-                      "peers.dns_servers=" + json::array({closed}).dump()});
-  while (json::parse(request("GET", "/v1/status").body)["membership"]["dns"].empty()) {
-  }
-  doctor_.find(node(), "dns", "host.invalid:7420 can't be looked up");
-  restart(node());
-  doctor_.expect_silence(node());
-}
-
 TEST_F(DoctorTest, OtherUser_ChecksWhatItCan) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can run a program as another user";
   const fs::path folder = data_dir().parent_path();
@@ -429,25 +418,6 @@ TEST_F(DoctorMountTest, DriveThatHangs_IsReported) {
     doctor_.find(node(), "drives", "does not respond: it hangs");
   }
   doctor_.expect_silence(node());
-}
-
-class DoctorEtcdTest : public EtcdTest {
- protected:
-  Doctor doctor_{cluster_};
-};
-
-TEST_F(DoctorEtcdTest, EtcdDown_IsReported) {
-  const auto& node = cluster_.nodes()[0];
-  for (const auto& each : cluster_.nodes()) cluster_.scan(each);
-  doctor_.expect_silence(node);
-  etcd_.kill();
-  while (etcd_status(node)["ok"] == true) {
-  }
-  doctor_.find(node, "etcd", "etcd fails");
-  etcd_.start_again();
-  while (etcd_status(node)["ok"] != true || etcd_status(node)["registered"] != true) {
-  }
-  doctor_.expect_silence(node);
 }
 
 }  // namespace

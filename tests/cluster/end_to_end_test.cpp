@@ -142,17 +142,6 @@ TEST_F(EndToEndTest, MarkThatNamesADrive_IsReadOnThatDriveAlone) {
   EXPECT_NE(dirty.out.find("\"dirty\":true"), std::string::npos) << dirty.out;
 }
 
-TEST_F(EndToEndTest, PeersStartedLater_StatusShowsThemUp) {
-  auto& node = cluster_.nodes()[0];
-  EXPECT_FALSE(node.daemon->wait_for("peer n1 (").empty());
-  EXPECT_FALSE(node.daemon->wait_for("peer n2 (").empty());
-  const auto status = cluster_.status(node);
-  for (const auto& peer : status["peers"]) {
-    EXPECT_EQ(peer["state"], "up");
-    EXPECT_TRUE(peer["last_seen"].is_string());
-  }
-}
-
 // A disk mounted in another's location, with files of its own, is neither walked nor written to.
 TEST_F(EndToEndTest, SwappedDrive_IsNotScannedUntilAccepted) {
   auto& node = cluster_.nodes()[0];
@@ -193,13 +182,6 @@ TEST_F(EndToEndTest, SwappedDrive_IsNotScannedUntilAccepted) {
   const auto shown = cluster_.spoor(node, {"drives"});
   EXPECT_EQ(shown.code, 0);
   EXPECT_NE(shown.out.find(drive.native()), std::string::npos);
-}
-
-TEST_F(EndToEndTest, IdleCluster_NextScan_WalksNoDirectories) {
-  const auto& node = cluster_.nodes()[0];
-  cluster_.scan(node);
-  const auto idle = cluster_.scan(node);
-  EXPECT_EQ(idle["dirs_walked"], 0);
 }
 
 // ancestor 24: self-healing marked what it healed and so fed its own next scan.
@@ -246,16 +228,6 @@ TEST_F(EndToEndTest, DryRun_BeforeTheFirstScan_LeavesNoDatabase) {
   const auto& node = cluster_.nodes()[0];
   EXPECT_EQ(cluster_.scan(node, 0, {"--dry-run"})["mode"], "full");
   EXPECT_EQ(cluster_.spoor(node, {"usage"}).code, 1) << "there is nothing to ask yet";
-}
-
-TEST_F(EndToEndTest, Scan_NamespaceRulesDifferFromTheDaemons_IsAGap) {
-  const auto& node = cluster_.nodes()[0];
-  const std::vector<std::string> other{"--set", R"(namespace.exclude=["x"])"};
-  cluster_.scan(node, 0, other);
-  EXPECT_EQ(cluster_.scan(node, 0, other)["gaps"].size(), 3U)
-      << "a daemon may have dropped what is needed here";
-  cluster_.scan(node);
-  EXPECT_EQ(cluster_.scan(node)["gaps"].size(), 0U);
 }
 
 // What a shell completes: it would be marked, and help nobody.

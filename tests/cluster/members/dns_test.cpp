@@ -76,36 +76,6 @@ TEST_F(DnsTest, Node_BackAtAnotherAddress_BringsItsMarks) {
   cluster_.expect_truth(nodes[0]);
 }
 
-TEST_F(DnsTest, Node_DepartedForGood_CostsOneFullWalk) {
-  auto& nodes = cluster_.nodes();
-  cluster_.scan(nodes[0]);
-  cluster_.change_and_tell(nodes[2]);
-  cluster_.stop(nodes[2]);
-  records_.erase("n2");
-  publish();
-  cluster_.scan(nodes[0], 3);
-  const std::vector<std::string> without{"--set", "peers.forget_after=0s"};
-  EXPECT_EQ(cluster_.scan(nodes[0], 0, without)["mode"], "full");
-  cluster_.expect_truth(nodes[0]);
-  EXPECT_EQ(cluster_.scan(nodes[0], 0, without)["mode"], "incremental");
-}
-
-// As a pod that is not ready: its name does not have it, and it goes on acknowledging marks.
-TEST_F(DnsTest, Node_AliveButNotInDns_IsStillAsked) {
-  const auto& nodes = cluster_.nodes();
-  const auto without = std::vector<std::string>{"--set", "peers.forget_after=0s"};
-  cluster_.scan(nodes[0], 0, without);
-  records_.erase("n2");
-  publish();
-  for (int scan = 0; scan < 3; ++scan) {
-    cluster_.change_and_tell(nodes[2]);
-    const auto whole = cluster_.scan(nodes[0], 0, without);
-    EXPECT_EQ(whole["mode"], "incremental");
-    EXPECT_EQ(whole["note"], nullptr);
-    cluster_.expect_truth(nodes[0]);
-  }
-}
-
 TEST_F(DnsTest, DnsServerDown_LastKnownMembersAreAsked) {
   const auto& nodes = cluster_.nodes();
   cluster_.scan(nodes[0]);

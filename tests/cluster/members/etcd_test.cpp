@@ -96,27 +96,5 @@ TEST_F(EtcdTest, NodeNeverRegistered_EtcdDown_IsNotReady) {
   expect_ready(node);
 }
 
-TEST_F(EtcdTest, KnownTooLongAgo_NodeIsNotReady) {
-  auto& node = cluster_.nodes()[1];
-  cluster_.stop(node);
-  etcd_.kill();
-  const fs::path file = cluster_.data_dir_of(node) / "instance.json";
-  const json record = json::parse(std::ifstream(file));
-  // An earlier one, and one of a clock that was set back since.
-  for (const json& known_ms : {json(1), json(std::uint64_t{1} << 42U)}) {
-    json changed = record;
-    changed["known_ms"] = known_ms;
-    changed["boot_id"] = "another";
-    std::ofstream(file) << changed;
-    cluster_.start(node);
-    EXPECT_EQ(get(node, "/readyz").status, 503U) << known_ms;
-    cluster_.stop(node);
-  }
-  cluster_.start(node);
-  etcd_.start_again();
-  EXPECT_FALSE(node.daemon->wait_for("etcd responds again").empty());
-  expect_ready(node);
-}
-
 }  // namespace
 }  // namespace spoor::cluster

@@ -43,21 +43,6 @@ TEST_F(MembersTest, List_ShowsWhichMembersAreRegistered) {
   EXPECT_THAT(text.out, HasSubstr("not registered"));
 }
 
-// It stays in etcd for longer, and has an address there.
-TEST_F(MembersTest, LostNode_IsExpectedForSomeTime) {
-  cluster_.scan(node());
-  EXPECT_EQ(cluster_.stop(cluster_.nodes()[2]), 0);
-  EXPECT_EQ(cluster_.scan(node(), 3)["partial"], true);
-  EXPECT_EQ(states()["n2"], "not registered");
-  EXPECT_EQ(cluster_.scan(node(), 3)["mode"], "incremental");
-  const auto full = cluster_.scan(node(), 0, {"--set", "peers.forget_after=0s"});
-  EXPECT_EQ(full["mode"], "full");
-  EXPECT_THAT(full["reason"].get<std::string>(), HasSubstr("is no longer among the peers"));
-  EXPECT_EQ(cluster_.scan(node())["mode"], "incremental");
-  cluster_.start(cluster_.nodes()[2]);
-  EXPECT_EQ(cluster_.scan(node())["mode"], "incremental") << "it is read from its cycle on";
-}
-
 TEST_F(MembersTest, List_EtcdDown_IsReportedAsIncomplete) {
   etcd_.kill();
   const auto listed = cluster_.spoor(node(), {"members"});
