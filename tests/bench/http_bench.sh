@@ -24,7 +24,11 @@ wait_for_url disk
 readonly disk_port=${url##*:}
 
 end() {  # nginx ends its worker itself
-  [[ ! -s $work/nginx.pid ]] || kill "$(<"$work/nginx.pid")" || true
+  local master
+  if [[ -s $work/nginx.pid ]]; then
+    master=$(<"$work/nginx.pid")
+    if kill "$master"; then wait "$master" || true; fi
+  fi
   clean_up
 }
 trap end EXIT
