@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "peer/http/http_transport.h"
 #include "peer/http/send_marks.h"

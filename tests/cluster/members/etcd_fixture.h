@@ -40,17 +40,6 @@ class EtcdTest : public testing::Test {
     return nlohmann::json::parse(get(node, "/v1/status").body)["membership"]["etcd"];
   }
 
-  void enter(const std::string& name, const std::string& url, peer::EtcdLease lease) {
-    const auto long_lease = client_.grant(std::chrono::minutes(10)).value();
-    EXPECT_TRUE(peer::register_member(client_, place_, {name, url, "i"}, long_lease, lease));
-  }
-
-  // A member that nobody started.
-  peer::RegistryEntry enter_ghost(const std::string& url) {
-    enter("ghost", url, client_.grant(std::chrono::seconds(60)).value());
-    return entry_of("ghost", peer::read_registry(client_, place_).value());
-  }
-
   static peer::RegistryEntry entry_of(const std::string& name, const peer::Registry& registry) {
     const auto found = std::ranges::find_if(
         registry.entries, [&](const peer::RegistryEntry& entry) { return entry.member.node == name; });

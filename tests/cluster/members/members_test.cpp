@@ -25,17 +25,13 @@ class MembersTest : public EtcdTest {
     }
     return states;
   }
-
-  // Not registered: its lease is gone.
-  void enter_dead(const std::string& name) {
-    const auto lease = client_.grant(std::chrono::seconds(60)).value();
-    enter(name, "unix:/nowhere/" + name, lease);
-    ASSERT_TRUE(client_.revoke(lease));
-  }
 };
 
 TEST_F(MembersTest, List_ShowsWhichMembersAreRegistered) {
-  enter_dead("ghost");
+  const auto ended = client_.grant(std::chrono::seconds(60)).value();
+  const auto lasting = client_.grant(std::chrono::minutes(10)).value();
+  ASSERT_TRUE(peer::register_member(client_, place_, {"ghost", "unix:/nowhere/ghost", "i"}, lasting, ended));
+  ASSERT_TRUE(client_.revoke(ended));
   EXPECT_EQ(states(), (std::map<std::string, std::string>{
                           {"ghost", "not registered"}, {"n1", "registered"}, {"n2", "registered"}}));
   const auto text = cluster_.spoor(node(), {"members"});
