@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -155,6 +156,7 @@ TEST_F(PublishOutageTest, Once_PublishesWhatIsThereAndReportsFailures) {
 }
 
 TEST_F(PublishOutageTest, NatsWithoutStream_ReportsTheSubjectAndWorksOnceThereIsOne) {
+  std::signal(SIGHUP, SIG_DFL);  // nohup(1) has it ignored, and then so does spoor-publish
   NatsServer server;
   node_.set_sinks({server.sink()});
   node_.start();
