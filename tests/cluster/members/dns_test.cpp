@@ -90,6 +90,19 @@ TEST_F(DnsTest, DnsServerDown_LastKnownMembersAreAsked) {
   EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
 }
 
+TEST(DnsUsageTest, MembersCannotBeListed_TheSumIsIncomplete) {
+  Cluster cluster(1, 1);
+  auto& node = cluster.nodes()[0];
+  cluster.configure(node, [](json& config) {
+    config["peers"]["dns"] = {"spoor.test"};
+    config["peers"]["dns_servers"] = {support::own_loopback() + ":1"};  // where no server listens
+  });
+  cluster.scan(node, 3);
+  const auto usage = cluster.spoor(node, {"usage", "--cluster"});
+  EXPECT_EQ(usage.code, 3) << usage.out;
+  EXPECT_THAT(usage.err, HasSubstr("members of dns"));
+}
+
 // Two nodes that reach each other by https alone. Each has a certificate for the target of its SRV record.
 class DnsTlsTest : public testing::Test {
  protected:
