@@ -2,9 +2,34 @@
 
 #include <fmt/core.h>
 
+#include <boost/locale/utf.hpp>
 #include <limits>
 
 namespace spoor::base {
+namespace {
+
+namespace utf = boost::locale::utf;
+
+struct Character {
+  utf::code_point code = 0;
+  std::size_t bytes = 0;  // 0: `text` begins with no valid sequence
+};
+
+Character decode(std::string_view text) {
+  const char* next = text.data();
+  const auto code = utf::utf_traits<char>::decode(next, text.data() + text.size());
+  const bool is_valid = code != utf::illegal && code != utf::incomplete;
+  return {code, is_valid ? static_cast<std::size_t>(next - text.data()) : 0};
+}
+
+// C0 and C1 controls, direction marks, and line and paragraph separators.
+bool is_control(utf::code_point code) {
+  const auto in = [&](utf::code_point first, utf::code_point last) { return code >= first && code <= last; };
+  return code < 0x20 || in(0x7F, 0x9F) || code == 0x061C || in(0x200E, 0x200F) || in(0x2028, 0x202E) ||
+         in(0x2066, 0x2069);
+}
+
+}  // namespace
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
@@ -15,51 +40,19 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned char lead = byte(0);
-  const std::size_t length = lead < 0x80                   ? 1
-                             : lead >= 0xC2 && lead < 0xE0 ? 2
-                             : lead >= 0xE0 && lead < 0xF0 ? 3
-                             : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                           : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t at = 1; at < length; ++at) {
-    if ((byte(at) & 0xC0U) != 0x80U) return 0;
-  }
-  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
-  const bool surrogate = lead == 0xED && byte(1) > 0x9F;
-  const bool too_high = lead == 0xF4 && byte(1) > 0x8F;
-  return overlong || surrogate || too_high ? 0 : length;
-}
-
-namespace {
-
-// C0 and C1 controls, direction marks, and line and paragraph separators (U+061C, U+200E, U+200F, U+2028 to
-// U+202E, U+2066 to U+2069).
-bool is_control(std::string_view sequence) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(sequence[at]); };
-  if (sequence.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
-  if (sequence.size() == 2) return (byte(0) == 0xC2 && byte(1) < 0xA0) || sequence == "\xd8\x9c";
-  if (sequence.size() != 3 || byte(0) != 0xE2) return false;
-  const unsigned char last = byte(2);
-  if (byte(1) == 0x81) return last >= 0xA6 && last <= 0xA9;
-  return byte(1) == 0x80 && (last == 0x8E || last == 0x8F || (last >= 0xA8 && last <= 0xAE));
-}
-
-}  // namespace
+std::size_t utf8_length(std::string_view text) { return decode(text).bytes; }
 
 std::string printable(std::string_view raw, std::size_t bytes_max) {
   std::string text;
   while (!raw.empty()) {
     if (text.size() > bytes_max) return text + "...";
-    const std::size_t length = utf8_length(raw);
-    if (length == 0 || is_control(raw.substr(0, length))) {
+    const auto [code, bytes] = decode(raw);
+    if (bytes == 0 || is_control(code)) {
       text += fmt::format("\\x{:02x}", static_cast<unsigned char>(raw[0]));
       raw.remove_prefix(1);
     } else {
-      text += raw.substr(0, length);
-      raw.remove_prefix(length);
+      text += raw.substr(0, bytes);
+      raw.remove_prefix(bytes);
     }
   }
   return text;
