@@ -305,22 +305,17 @@ base::Result<> EtcdClient::put(std::span<const EtcdPut> puts) {
   return {};
 }
 
-base::Result<EtcdListing> EtcdClient::list(const EtcdRange& range) {
-  EtcdListing listing;
-  std::vector<EtcdEntry>& all = listing.entries;
+base::Result<std::vector<EtcdEntry>> EtcdClient::list(const EtcdRange& range) {
+  std::vector<EtcdEntry> all;
   json request = range_json(range);
   request["limit"] = std::to_string(page_entries);
   const auto add_page = [&](const json& answer) {
     const auto page = parse_entries(answer);
     const bool more = flag_member(answer, "more");
-    const json& header = header_of(answer);
-    const std::int64_t revision = number_member(header, "revision");
-    std::string cluster_id = id_member(header, "cluster_id");
+    const std::int64_t revision = number_member(header_of(answer), "revision");
     append_page(page, range, all);
-    if (!request.contains("revision")) {
-      listing.cluster_id = std::move(cluster_id);
-      listing.revision = revision;
-    }
+    if (!request.contains("revision"))
+      request["revision"] = std::to_string(revision);  // all as of one moment
     if (more && (page.empty() || all.size() >= entries_max)) {
       throw Malformed{
           fmt::format("etcd has more than {} keys from '{}' on", all.size(), base::printable(range.first))};
@@ -330,8 +325,7 @@ base::Result<EtcdListing> EtcdClient::list(const EtcdRange& range) {
   for (;;) {
     const auto more = read_from(call("/v3/kv/range", request), add_page);
     if (!more) return more.error();
-    if (!*more) return listing;
-    request["revision"] = std::to_string(listing.revision);  // all pages as of the same moment
+    if (!*more) return all;
     request["key"] = base::to_base64(all.back().key + '\0');
   }
 }

@@ -43,12 +43,6 @@ struct EtcdRange {
   std::string end;
 };
 
-struct EtcdListing {
-  std::vector<EtcdEntry> entries;  // in the order of their keys
-  std::string cluster_id;          // differs after etcd was set up again
-  std::int64_t revision = 0;       // of all of etcd; falls only if a backup was restored
-};
-
 // If two states of a range are equal, no key in it changed in between.
 struct EtcdRangeState {
   std::string cluster_id;  // differs after etcd was restored from a backup
@@ -97,8 +91,8 @@ class EtcdClient {
   // In one transaction. No key may stand in it twice.
   base::Result<> put(std::span<const EtcdPut> puts);
 
-  // All entries as they were at one moment.
-  base::Result<EtcdListing> list(const EtcdRange& range);
+  // All entries as they were at one moment, in the order of their keys.
+  base::Result<std::vector<EtcdEntry>> list(const EtcdRange& range);
   base::Result<EtcdRangeState> state(const EtcdRange& range);
 
  private:

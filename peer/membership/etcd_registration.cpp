@@ -33,7 +33,7 @@ base::Result<> EtcdRegistration::leave(EtcdClient& client) {
 base::Result<> EtcdRegistration::remove(EtcdClient& client) {
   const auto registry = read_registry(client, options_.location);
   if (!registry) return registry.error();
-  for (const RegistryEntry& entry : registry->entries) {
+  for (const RegistryEntry& entry : *registry) {
     if (!is_self(entry)) continue;
     if (const auto done = client.revoke(entry.lease); !done) return done;
   }
@@ -78,7 +78,7 @@ base::Result<> EtcdRegistration::check_self() {
   conflict_.clear();
   bool is_there = false;
   EtcdLease former;
-  for (const RegistryEntry& entry : registry_.entries) {
+  for (const RegistryEntry& entry : registry_) {
     if (entry.member.node != options_.self.node) continue;
     if (is_self(entry) && entry.lease != lease_) former = entry.lease;
     is_there = is_there ||
@@ -100,7 +100,7 @@ base::Result<> EtcdRegistration::check_self() {
 
 // Of versions that put members under no lease: a node of one that does not return would stay a member.
 base::Result<> EtcdRegistration::bound_old_entries() {
-  for (const RegistryEntry& entry : registry_.entries) {
+  for (const RegistryEntry& entry : registry_) {
     if (entry.lease != EtcdLease() || entry.is_alive() || is_self(entry)) continue;
     const auto lease = client_.grant(options_.forget_after);
     if (!lease) return lease.error();

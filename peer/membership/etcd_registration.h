@@ -42,7 +42,7 @@ class EtcdRegistration {
   std::optional<base::SteadyTime> confirmed_at() const { return confirmed_at_; }
 
   // The registry as it was read last.
-  const std::vector<RegistryEntry>& registry() const { return registry_.entries; }
+  const std::vector<RegistryEntry>& registry() const { return registry_; }
   bool is_self(const RegistryEntry& entry) const;
 
   // The error message for another live daemon with a duplicate node name; empty: none.
@@ -61,7 +61,7 @@ class EtcdRegistration {
   EtcdLease alive_lease_;
   std::optional<base::SteadyTime> confirmed_at_;
   std::optional<EtcdRangeState> read_at_;
-  Registry registry_;
+  std::vector<RegistryEntry> registry_;
   std::string conflict_;
 };
 

@@ -80,11 +80,12 @@ base::Result<RegistryEntry> parse_member(const EtcdLocation& location, const Etc
 }
 
 // The entries under "members", and the lease of each key under "alive".
-base::Result<Registry> parse_registry(const EtcdLocation& location, const EtcdListing& listing) {
+base::Result<std::vector<RegistryEntry>> parse_registry(const EtcdLocation& location,
+                                                        std::span<const EtcdEntry> listed) {
   const std::string members_folder = key_prefix(location) + members + '/';
   std::map<std::string, EtcdLease> living;
-  Registry registry;
-  for (const EtcdEntry& entry : listing.entries) {
+  std::vector<RegistryEntry> registry;
+  for (const EtcdEntry& entry : listed) {
     if (entry.key == ledger_key(location)) continue;
     if (!entry.key.starts_with(members_folder)) {
       living[entry.key] = entry.lease;
@@ -94,7 +95,7 @@ base::Result<Registry> parse_registry(const EtcdLocation& location, const EtcdLi
     if (!parsed) return parsed.error();
     const auto found = living.find(key_of(location, alive, parsed->member));
     if (found != living.end()) parsed->alive_lease = found->second;
-    registry.entries.push_back(*std::move(parsed));
+    registry.push_back(*std::move(parsed));
   }
   return registry;
 }
@@ -119,16 +120,16 @@ base::Result<> register_member(EtcdClient& client, const EtcdLocation& location,
   return client.put(puts);
 }
 
-base::Result<Registry> read_registry(EtcdClient& client, const EtcdLocation& location) {
-  const auto listing = client.list(registry_range(location));
-  if (!listing) return listing.error();
-  return parse_registry(location, *listing);
+base::Result<std::vector<RegistryEntry>> read_registry(EtcdClient& client, const EtcdLocation& location) {
+  const auto listed = client.list(registry_range(location));
+  if (!listed) return listed.error();
+  return parse_registry(location, *listed);
 }
 
-SourceListing to_listing(const Registry& registry, const std::string& own_url) {
+SourceListing to_listing(std::span<const RegistryEntry> registry, const std::string& own_url) {
   std::set<std::pair<std::string, std::string>> alive;  // nodes and instances
   std::set<std::string> alive_urls;
-  for (const RegistryEntry& entry : registry.entries) {
+  for (const RegistryEntry& entry : registry) {
     if (!entry.is_alive()) continue;
     alive.emplace(entry.member.node, entry.member.instance);
     alive_urls.insert(entry.endpoint.to_string());
@@ -136,7 +137,7 @@ SourceListing to_listing(const Registry& registry, const std::string& own_url) {
   SourceListing listing{.source = "etcd", .listed = {}};
   std::vector<base::Endpoint> listed;
   std::set<std::string> urls;
-  for (const RegistryEntry& entry : registry.entries) {
+  for (const RegistryEntry& entry : registry) {
     const std::string url = entry.endpoint.to_string();
     listing.homes[entry.member.node].insert(url);
     if (const auto instance = tracker::InstanceId::parse(entry.member.instance))
@@ -154,7 +155,7 @@ SourceListing to_listing(const Registry& registry, const std::string& own_url) {
 
 SourceListing list_members(EtcdClient& client, const EtcdLocation& location, const std::string& own_url) {
   const auto registry = read_registry(client, location);
-  if (registry && !registry->entries.empty()) return to_listing(*registry, own_url);
+  if (registry && !registry->empty()) return to_listing(*registry, own_url);
   return {.source = "etcd",
           .listed = {},
           .problem = registry ? fmt::format("no node has registered under '{}' yet", key_prefix(location))

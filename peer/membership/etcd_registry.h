@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,10 +51,6 @@ struct RegistryEntry {
   friend bool operator==(const RegistryEntry&, const RegistryEntry&) = default;
 };
 
-struct Registry {
-  std::vector<RegistryEntry> entries;
-};
-
 // The prefix of all its keys, with a trailing slash.
 std::string key_prefix(const EtcdLocation& location);
 
@@ -66,10 +63,10 @@ base::Result<> register_member(EtcdClient& client, const EtcdLocation& location,
                                std::optional<EtcdLease> alive_lease);
 
 // Fails also if an entry is invalid: a scan would miss the member.
-base::Result<Registry> read_registry(EtcdClient& client, const EtcdLocation& location);
+base::Result<std::vector<RegistryEntry>> read_registry(EtcdClient& client, const EtcdLocation& location);
 
 // The listing of a registry. `own_url` is that of the node that reads it: its own daemon is not listed.
-SourceListing to_listing(const Registry& registry, const std::string& own_url);
+SourceListing to_listing(std::span<const RegistryEntry> registry, const std::string& own_url);
 
 // The members that are registered in etcd now. A registry where no node has registered yet is a problem: it
 // may be the wrong one.

@@ -51,8 +51,6 @@ class FakeEtcd final : public peer::Transport {
     at.mod_revision = revision_;
   }
 
-  std::int64_t revision() const { return revision_; }
-
   bool erase(const std::string& key) {
     ++revision_;
     return keys.erase(key) > 0;
@@ -134,12 +132,11 @@ class FakeEtcd final : public peer::Transport {
     } else if (target == "/v3/kv/range") {
       result = range(body);
     } else if (target == "/v3/kv/txn") {
-      for (const json& each : body.value("success", json::array())) {
-        if (each.contains("request_put") && number(each["request_put"], "lease") != 0 &&
-            !leases.contains(number(each["request_put"], "lease"))) {
-          return not_found();
-        }
-        result["responses"].push_back(one(each));
+      for (const json& each : body.at("success")) {
+        const json& asked_put = each.at("request_put");
+        const std::int64_t lease = number(asked_put, "lease");
+        if (lease != 0 && !leases.contains(lease)) return not_found();
+        put(bytes(asked_put, "key"), bytes(asked_put, "value"), lease);
       }
       result["succeeded"] = true;
     } else {
@@ -150,22 +147,11 @@ class FakeEtcd final : public peer::Transport {
     return {200, "application/json", result.dump()};
   }
 
-  json one(const json& operation) {
-    if (operation.contains("request_put")) {
-      const json& asked_put = operation["request_put"];
-      put(bytes(asked_put, "key"), bytes(asked_put, "value"), number(asked_put, "lease"));
-      return {{"response_put", json::object()}};
-    }
-    return {{"response_range", range(operation.at("request_range"))}};
-  }
-
   json range(const json& asked_range) {
     // Further pages have the revision of the first.
     if (number(asked_range, "revision") == 0) paged_ = keys;
-    const std::string first = bytes(asked_range, "key");
-    const std::string end =
-        asked_range.contains("range_end") ? bytes(asked_range, "range_end") : first + '\0';
-    std::vector<std::pair<std::string, Value>> found(paged_.lower_bound(first), paged_.lower_bound(end));
+    std::vector<std::pair<std::string, Value>> found(paged_.lower_bound(bytes(asked_range, "key")),
+                                                     paged_.lower_bound(bytes(asked_range, "range_end")));
     json answer;
     if (!found.empty()) answer["count"] = std::to_string(found.size());
     if (asked_range.value("sort_target", "") == "MOD") {

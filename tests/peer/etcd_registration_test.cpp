@@ -27,8 +27,7 @@ class EtcdRegistrationTest : public testing::Test {
 
   std::vector<std::string> in_registry() {
     std::vector<std::string> urls;
-    for (const auto& entry : read_registry(client_, location).value().entries)
-      urls.push_back(entry.member.url);
+    for (const auto& entry : read_registry(client_, location).value()) urls.push_back(entry.member.url);
     return urls;
   }
 
@@ -309,7 +308,7 @@ TEST_F(EtcdRegistrationTest, SimilarClusterAndNodeNames_AreKeptApart) {
   ASSERT_TRUE(a_.refresh());
   for (const EtcdLocation& other : {EtcdLocation{"spoor", "test2"}, EtcdLocation{"spoor", "tes"},
                                     EtcdLocation{"spoor", "te/st"}, EtcdLocation{"s", "test"}}) {
-    EXPECT_THAT(read_registry(client_, other).value().entries, IsEmpty()) << other.cluster;
+    EXPECT_THAT(read_registry(client_, other).value(), IsEmpty()) << other.cluster;
   }
   auto odd = node("a/http%", "unix:/a/b");
   ASSERT_TRUE(odd.refresh());
@@ -326,7 +325,7 @@ TEST(EtcdListingTest, OneOfSeveralEntriesIsAlive_TheMemberIs) {
   };
   const RegistryEntry alive = entry("http://10.0.0.1:7420", EtcdLease{7});
   const RegistryEntry dead = entry("http://10.0.0.2:7420", {});
-  for (const Registry& registry : {Registry{{alive, dead}}, Registry{{dead, alive}}}) {
+  for (const auto& registry : {std::vector{alive, dead}, std::vector{dead, alive}}) {
     const auto registered = to_listing(registry, "").registered;
     ASSERT_EQ(registered.size(), 1U);
     EXPECT_TRUE(registered.begin()->second);

@@ -40,10 +40,11 @@ class EtcdTest : public testing::Test {
     return nlohmann::json::parse(get(node, "/v1/status").body)["membership"]["etcd"];
   }
 
-  static peer::RegistryEntry entry_of(const std::string& name, const peer::Registry& registry) {
+  static peer::RegistryEntry entry_of(const std::string& name,
+                                      const std::vector<peer::RegistryEntry>& registry) {
     const auto found = std::ranges::find_if(
-        registry.entries, [&](const peer::RegistryEntry& entry) { return entry.member.node == name; });
-    return found == registry.entries.end() ? peer::RegistryEntry() : *found;
+        registry, [&](const peer::RegistryEntry& entry) { return entry.member.node == name; });
+    return found == registry.end() ? peer::RegistryEntry() : *found;
   }
 
   support::EtcdServer etcd_;

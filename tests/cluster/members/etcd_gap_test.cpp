@@ -145,7 +145,7 @@ TEST_F(EtcdGapTest, MemberKeyDeletedByHand_MemberIsExpected) {
   stop(other);
   const auto registry = peer::read_registry(client_, place_).value();
   const std::string key = "spoor/test/members/n9/unix%3A";
-  const auto entries = client_.list({key, key + "~"}).value().entries;
+  const auto entries = client_.list({key, key + "~"}).value();
   ASSERT_EQ(entries.size(), 1U);
   ASSERT_TRUE(client_.revoke(entries[0].lease));
   EXPECT_EQ(scan(3)["mode"], "incremental");
