@@ -65,38 +65,37 @@ asio::awaitable<tracker::SavedSnapshot> SnapshotScheduler::save_to_drives(
     std::shared_ptr<const tracker::PreparedSnapshot> snapshot) {
   const auto round = std::make_shared<SaveRound>();
   round->begun_at = clock_.steady_now();
-  round->saves.resize(persistence_.drives().count());
-  for (std::size_t drive = 0; drive < round->saves.size(); ++drive) {
+  round->states.resize(persistence_.drives().count());
+  for (std::size_t drive = 0; drive < round->states.size(); ++drive) {
     if (threads_.is_late(drive)) continue;
     ++round->running;
     threads_.run(
         drive,
         [&persistence = persistence_, drive, snapshot] { return persistence.save_to(drive, *snapshot); },
-        [this, round, drive](tracker::DriveSave saved) { finish_drive(*round, drive, std::move(saved)); });
+        [this, round, drive](tracker::DriveState saved) { finish_drive(*round, drive, std::move(saved)); });
   }
   while (const auto left = wait_left(*round)) co_await drive_timer_->wait(*left);
   round->is_over = true;
   tracker::SavedSnapshot saved = snapshot->on_no_drive();
-  for (std::size_t drive = 0; drive < round->saves.size(); ++drive) {
-    auto& finished = round->saves[drive];
+  for (std::size_t drive = 0; drive < round->states.size(); ++drive) {
+    auto& finished = round->states[drive];
     if (!finished) threads_.set_late(drive);
-    saved.add(finished ? *std::move(finished)
-                       : tracker::DriveSave{hanging_state(drive, response_max), std::string()});
+    saved.drives.push_back(finished ? *std::move(finished) : hanging_state(drive, response_max));
   }
   co_return saved;
 }
 
-void SnapshotScheduler::finish_drive(SaveRound& round, std::size_t drive, tracker::DriveSave saved) {
+void SnapshotScheduler::finish_drive(SaveRound& round, std::size_t drive, tracker::DriveState saved) {
   if (round.is_over) {
     if (!saved.put_aside.empty()) spdlog::warn("{}", saved.put_aside);
-    spdlog::warn("drive {} responds again: {}", base::printable(saved.state.drive.native()),
-                 saved.state.ok ? "the next save includes it" : saved.state.error);
+    spdlog::warn("drive {} responds again: {}", base::printable(saved.drive.native()),
+                 saved.ok ? "the next save includes it" : saved.error);
     return;
   }
   --round.running;
   round.is_some_finished = true;
-  if (saved.state.ok && !round.first_taken_at) round.first_taken_at = clock_.steady_now();
-  round.saves[drive] = std::move(saved);
+  if (saved.ok && !round.first_taken_at) round.first_taken_at = clock_.steady_now();
+  round.states[drive] = std::move(saved);
   drive_timer_->cancel();
 }
 
@@ -213,8 +212,8 @@ void SnapshotScheduler::touch(const std::filesystem::path& drive, const std::str
 }
 
 // A drive that is being saved to is not read: the save reads it, and may take longer than a check.
-std::shared_ptr<SnapshotScheduler::CheckRound> SnapshotScheduler::begin_check() {
-  const auto round = check_ = std::make_shared<CheckRound>();
+std::shared_ptr<SnapshotScheduler::Round> SnapshotScheduler::begin_check() {
+  const auto round = check_ = std::make_shared<Round>();
   round->states.resize(persistence_.drives().count());
   for (std::size_t drive = 0; drive < round->states.size(); ++drive) {
     if (threads_.is_late(drive)) continue;
@@ -251,7 +250,7 @@ void SnapshotScheduler::end_check() {
   checked_.cancel();
 }
 
-asio::awaitable<void> SnapshotScheduler::bound_check(std::shared_ptr<const CheckRound> round) {
+asio::awaitable<void> SnapshotScheduler::bound_check(std::shared_ptr<const Round> round) {
   co_await check_timer_->wait(check_max);
   if (!round->is_over) end_check();
 }
@@ -267,7 +266,9 @@ asio::awaitable<base::Result<tracker::SavedSnapshot>> SnapshotScheduler::save_la
 
 const tracker::SavedSnapshot& SnapshotScheduler::take(tracker::SavedSnapshot saved,
                                                       tracker::JournalPosition position) {
-  for (const std::string& note : saved.put_aside) spdlog::warn("{}", note);
+  for (const tracker::DriveState& drive : saved.drives) {
+    if (!drive.put_aside.empty()) spdlog::warn("{}", drive.put_aside);
+  }
   for (const tracker::DriveState& drive : saved.drives) {
     if (!drive.ok) {
       spdlog::error("cannot save the snapshot to drive {}: {}", base::printable(drive.drive.native()),

@@ -94,37 +94,33 @@ class SnapshotScheduler {
   std::vector<std::string> health_error() const;
 
  private:
-  // The drives of one save.
-  struct SaveRound {
-    base::SteadyTime begun_at;
-    std::vector<std::optional<tracker::DriveSave>> saves;  // by drive; none: it has not finished
+  // The drives of one save or check.
+  struct Round {
+    std::vector<std::optional<tracker::DriveState>> states;  // by drive; none: it has not finished
     std::size_t running = 0;
-    bool is_some_finished = false;
-    std::optional<base::SteadyTime> first_taken_at;
     bool is_over = false;  // it waits for no drive any more
   };
 
-  // The drives of one check.
-  struct CheckRound {
-    std::vector<std::optional<tracker::DriveState>> states;  // by drive; none: it has not finished
-    std::size_t running = 0;
-    bool is_over = false;
+  struct SaveRound : Round {
+    base::SteadyTime begun_at{};
+    bool is_some_finished = false;
+    std::optional<base::SteadyTime> first_taken_at;
   };
 
   boost::asio::awaitable<void> run();
   boost::asio::awaitable<void> wait_until_idle();
   boost::asio::awaitable<tracker::SavedSnapshot> save_to_drives(
       std::shared_ptr<const tracker::PreparedSnapshot> snapshot);
-  void finish_drive(SaveRound& round, std::size_t drive, tracker::DriveSave saved);
+  void finish_drive(SaveRound& round, std::size_t drive, tracker::DriveState saved);
   std::optional<std::chrono::milliseconds> wait_left(const SaveRound& round) const;
   std::chrono::milliseconds until(base::SteadyTime time) const;
   tracker::DriveState hanging_state(std::size_t drive, std::chrono::seconds time) const;
   boost::asio::awaitable<base::Result<>> run_on_drive(std::size_t drive, std::function<base::Result<>()> job,
                                                       std::function<void(const base::Result<>&)> ended_late);
   void finish_late_acceptance(std::size_t drive, const base::Result<>& accepted);
-  std::shared_ptr<CheckRound> begin_check();
+  std::shared_ptr<Round> begin_check();
   void end_check();
-  boost::asio::awaitable<void> bound_check(std::shared_ptr<const CheckRound> round);
+  boost::asio::awaitable<void> bound_check(std::shared_ptr<const Round> round);
   const tracker::SavedSnapshot& take(tracker::SavedSnapshot saved, tracker::JournalPosition position);
   void finish_save();
   std::chrono::milliseconds pause() const;
@@ -146,7 +142,7 @@ class SnapshotScheduler {
   unsigned failures_ = 0;  // in a row
   std::uint64_t failures_total_ = 0;
   std::optional<tracker::JournalPosition> saved_position_;
-  std::shared_ptr<CheckRound> check_;   // the current one; null if there is none
+  std::shared_ptr<Round> check_;        // the current one; null if there is none
   std::unique_ptr<Timer> check_timer_;  // bounds it
   boost::asio::steady_timer checked_;   // cancelled when it is over
   std::optional<tracker::SavedSnapshot> last_;

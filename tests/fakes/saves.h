@@ -10,7 +10,7 @@ inline tracker::SavedSnapshot save(tracker::Persistence& persistence) {
   const auto snapshot = persistence.begin_save();
   tracker::SavedSnapshot saved = snapshot->on_no_drive();
   for (std::size_t drive = 0; drive < persistence.drives().count(); ++drive)
-    saved.add(persistence.save_to(drive, *snapshot));
+    saved.drives.push_back(persistence.save_to(drive, *snapshot));
   persistence.finish_save(saved, snapshot->position);
   return saved;
 }

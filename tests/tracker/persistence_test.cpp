@@ -505,8 +505,8 @@ TEST_F(PersistenceTest, LateWriteOfAnOlderSnapshot_IsHarmlessAndNoSubstituteForT
     Node node = start();
     const auto save_to_one = [&](const PreparedSnapshot& snapshot) {
       auto saved = snapshot.on_no_drive();
-      saved.add(node.persistence().save_to(0, snapshot));
-      saved.add({node.persistence().drives().failed_state(1, "hangs")});
+      saved.drives.push_back(node.persistence().save_to(0, snapshot));
+      saved.drives.push_back(node.persistence().drives().failed_state(1, "hangs"));
       node.persistence().finish_save(saved, snapshot.position);
     };
     ASSERT_TRUE(node.save().durable());
@@ -516,7 +516,7 @@ TEST_F(PersistenceTest, LateWriteOfAnOlderSnapshot_IsHarmlessAndNoSubstituteForT
     ASSERT_TRUE(node.mark_durably(dir("bucket/b")));
     save_to_one(*node.persistence().begin_save());
     ASSERT_TRUE(node.mark_durably(dir("bucket/c")));
-    ASSERT_TRUE(node.persistence().save_to(1, *older).state.ok);
+    ASSERT_TRUE(node.persistence().save_to(1, *older).ok);
   }
   const auto lost = files_.clone();
   lost->fail_below(node_drives[0], EIO);

@@ -34,7 +34,8 @@ class SnapshotStoreTest : public ::testing::Test {
   static SavedSnapshot save(SnapshotStore& store, const TrackerState& state) {
     const PreparedSnapshot snapshot = store.prepare(state, now);
     SavedSnapshot saved = snapshot.on_no_drive();
-    for (std::size_t drive = 0; drive < store.count(); ++drive) saved.add(store.save_to(drive, snapshot));
+    for (std::size_t drive = 0; drive < store.count(); ++drive)
+      saved.drives.push_back(store.save_to(drive, snapshot));
     return saved;
   }
 
@@ -211,8 +212,8 @@ TEST_F(SnapshotStoreTest, BadFile_IsReportedAndKeptAside) {
 
     const SavedSnapshot saved = save(store, state(3));
     EXPECT_TRUE(saved.drives[1].ok);
-    ASSERT_EQ(saved.put_aside.size(), 1U);
-    EXPECT_THAT(saved.put_aside[0], HasSubstr(bad.reason));
+    EXPECT_THAT(saved.drives[1].put_aside, HasSubstr(bad.reason));
+    EXPECT_TRUE(saved.drives[0].put_aside.empty());
     EXPECT_EQ(files.content(file.native() + '.' + bad.suffix), bad.bytes);
   }
 }

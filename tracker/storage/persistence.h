@@ -74,7 +74,7 @@ class Persistence {
   // time for different drives, and end after finish_save(): the drive then holds an older snapshot than
   // others, or none.
   std::shared_ptr<const PreparedSnapshot> begin_save();
-  DriveSave save_to(std::size_t drive, const PreparedSnapshot& snapshot) {
+  DriveState save_to(std::size_t drive, const PreparedSnapshot& snapshot) {
     return store_.save_to(drive, snapshot);
   }
   void finish_save(const SavedSnapshot& saved, JournalPosition covered);

@@ -145,11 +145,6 @@ base::Result<std::optional<Snapshot>> SnapshotStore::read_from(const std::filesy
   return base::wrap(file.native(), snapshot.error());
 }
 
-void SavedSnapshot::add(DriveSave saved) {
-  drives.push_back(std::move(saved.state));
-  if (!saved.put_aside.empty()) put_aside.push_back(std::move(saved.put_aside));
-}
-
 bool SavedSnapshot::durable() const {
   return std::any_of(drives.begin(), drives.end(), [](const DriveState& drive) { return drive.ok; });
 }
@@ -159,16 +154,18 @@ PreparedSnapshot SnapshotStore::prepare(const TrackerState& state, base::WallTim
   return {generation_, now, state.position, encode_snapshot({owner_, generation_, now, state})};
 }
 
-DriveSave SnapshotStore::save_to(std::size_t drive, const PreparedSnapshot& snapshot) {
+DriveState SnapshotStore::save_to(std::size_t drive, const PreparedSnapshot& snapshot) {
   const std::filesystem::path& path = drives_[drive];
-  DriveSave saved;
+  DriveState saved{.drive = path};
   auto done = take_in(path);
   if (done && is_ours_[drive] == 0) done = make_way(path, saved.put_aside);
   if (done) done = base::replace_file(files_, snapshot_file(path), snapshot.bytes);
   is_ours_[drive] = done ? 1 : 0;  // after a failure it may return with another file
-  saved.state = {path, done.has_value(), done ? std::string() : done.error().message, registry_.id_of(path)};
-  saved.state.is_refused = !done && done.error().code == Errc::drive_refused;
-  if (!saved.state.is_refused) saved.state.space = space_of(path);
+  saved.ok = done.has_value();
+  if (!done) saved.error = done.error().message;
+  saved.id = registry_.id_of(path);
+  saved.is_refused = !done && done.error().code == Errc::drive_refused;
+  if (!saved.is_refused) saved.space = space_of(path);
   return saved;
 }
 

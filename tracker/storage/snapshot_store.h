@@ -22,10 +22,11 @@ std::filesystem::path snapshot_file(const std::filesystem::path& drive);
 struct DriveState {
   std::filesystem::path drive;
   bool ok = false;
-  std::string error;                          // set if not ok
+  std::string error = {};                     // set if not ok
   std::string id = {};                        // the identity stored for it; empty if there is none yet
   bool is_refused = false;                    // not ok, because it is not the known drive
   std::optional<base::DiskSpace> space = {};  // of a drive that is not refused
+  std::string put_aside = {};                 // a sentence, if a save renamed a file
 };
 
 struct LoadedSnapshot {
@@ -36,20 +37,11 @@ struct LoadedSnapshot {
   std::string registry_error;  // why drives.json can't be used; empty if it can
 };
 
-// The result of a save for one drive.
-struct DriveSave {
-  DriveState state;
-  std::string put_aside = {};  // a sentence, if a file was renamed
-};
-
 struct SavedSnapshot {
   std::uint64_t generation = 0;
   std::uint64_t bytes = 0;
   base::WallTime saved_at{};
   std::vector<DriveState> drives;
-  std::vector<std::string> put_aside;  // a sentence for each file that was renamed
-
-  void add(DriveSave saved);
 
   // Whether the snapshot is durable on at least one drive.
   bool durable() const;
@@ -62,7 +54,7 @@ struct PreparedSnapshot {
   JournalPosition position = 0;  // of its state
   std::string bytes;
 
-  SavedSnapshot on_no_drive() const { return {generation, bytes.size(), saved_at, {}, {}}; }
+  SavedSnapshot on_no_drive() const { return {generation, bytes.size(), saved_at, {}}; }
 };
 
 // The snapshots of one node: the same snapshot on every drive that is not refused.
@@ -88,7 +80,7 @@ class SnapshotStore {
   // Saves to one drive, by its index, atomically. A missing drive is not created, a refused drive is not
   // touched, and a drive at a new path is admitted. An existing file that is no snapshot of this node is
   // renamed first: to `.tracker.bin.corrupt`, `.foreign` (of another node) or `.v9` (of an unknown version).
-  DriveSave save_to(std::size_t drive, const PreparedSnapshot& snapshot);
+  DriveState save_to(std::size_t drive, const PreparedSnapshot& snapshot);
 
   // Reads whether the drive is the known one, and its space.
   DriveState check(std::size_t drive) const;
