@@ -33,27 +33,9 @@ TEST(EtcdConfigTest, EndpointsOnly_OtherSettingsHaveDefaults) {
   EXPECT_EQ(tls->peers.etcd->endpoints[0].to_string(), "https://e:2379") << "the port of etcd";
 }
 
-TEST(EtcdConfigTest, EverySetting_IsReadAndPrinted) {
-  const auto config = load_etcd(R"({"endpoints":["http://[::1]:1","unix:/e"],"prefix":"a/b","ttl":"5s",
-                                    "forget_after":"2m","url":"http://me:1","user":"spoor",
-                                    "password_file":"credential:etcd"})");
-  ASSERT_TRUE(config) << config.error().message;
-  const Etcd expected{.endpoints = {{"::1", 1, {}}, {{}, 0, "/e"}},
-                      .prefix = "a/b",
-                      .ttl = std::chrono::seconds(5),
-                      .forget_after = std::chrono::minutes(2),
-                      .url = "http://me:1",
-                      .tls = {},
-                      .user = "spoor",
-                      .password_file = "credential:etcd"};
-  EXPECT_EQ(config->peers.etcd, expected);
-  EXPECT_EQ(advertised_url(*config), "http://me:1");
-  EXPECT_EQ(*load_text(to_json_text(*config), "printed", {}), *config);
-}
-
 TEST(EtcdConfigTest, Override_ReplacesOrUnsetsEtcd) {
   const std::vector<std::string> set{R"(peers.etcd={"endpoints":["http://e:1"],"url":"http://me:1"})"};
-  EXPECT_EQ(load_minimal(set)->peers.etcd->url, "http://me:1");
+  EXPECT_EQ(advertised_url(*load_minimal(set)), "http://me:1");
   const std::vector<std::string> unset{set[0], "peers.etcd=null"};
   EXPECT_FALSE(load_minimal(unset)->peers.etcd.has_value());
 }

@@ -89,7 +89,8 @@ void check(std::string_view text, const std::vector<std::string>& overrides) {
 TEST(RandomTest, RandomBytesAndMutatedFiles_LoadOrFailWithError) {
   SPOOR_RANDOM(random);
   for (int i = 0; i < 3'000; ++i) check(random_bytes(random, 200), {});
-  for (int i = 0; i < 6'000; ++i) check(mutated(random, std::string(random.one_in(2) ? minimal : full)), {});
+  for (int i = 0; i < 6'000; ++i)
+    check(mutated(random, std::string(random.one_in(2) ? minimal : everything)), {});
 }
 
 TEST(RandomTest, RandomOverrides_LoadOrFailWithError) {
