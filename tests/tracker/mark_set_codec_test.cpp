@@ -238,25 +238,5 @@ TEST(MarkSetCodecTest, MalformedInput_IsRefusedBeforeAllocation) {
   for (const std::string_view path : {"a/", "a//b", "/", "../x", "."}) expect_corrupt(with_tree(path));
 }
 
-TEST(MarkSetCodecTest, FlippedBitsAndRandomMutations_AreRefusedOrDecodeToAValidSet) {
-  SPOOR_RANDOM(random);
-  const std::string whole = encoded(with_sparse());
-  const auto check = [](const std::string& changed) {
-    const auto marks = decoded_within_bounds(changed);
-    if (!marks) return;
-    const std::string again = encoded(*marks);
-    ASSERT_LE(again.size(), changed.size());
-    ASSERT_EQ(encoded(decoded(again).value()), again);
-  };
-  for (std::size_t bit = 0; bit < whole.size() * 8; ++bit)
-    ASSERT_NO_FATAL_FAILURE(check(flipped(whole, bit / 8, 1 << (bit % 8)))) << bit;
-  for (int round = 0; round < 20'000; ++round) {
-    std::string bytes = whole;
-    for (std::uint64_t n = random.between(1, 4); n > 0; --n)
-      bytes[random.below(bytes.size())] = random.byte();
-    ASSERT_NO_FATAL_FAILURE(check(bytes));
-  }
-}
-
 }  // namespace
 }  // namespace spoor::tracker

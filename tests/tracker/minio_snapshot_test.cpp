@@ -92,19 +92,6 @@ TEST(MinioSnapshotTest, SaveTimeOutOfRange_IsCorrupt) {
   expect_corrupt(minio_file(std::uint64_t{1} << 40U, 20, {}));
 }
 
-TEST(MinioSnapshotTest, RandomMutations_NeverCrashOrOverallocate) {
-  SPOOR_RANDOM(random);
-  const std::string whole = minio_file(1'677'169'754, 20, {17, 18, 19});
-  for (int round = 0; round < 20'000; ++round) {
-    std::string bytes = whole;
-    for (std::uint64_t n = random.between(1, 4); n > 0; --n)
-      bytes[random.below(bytes.size())] = random.byte();
-    support::reset_largest_allocation();
-    static_cast<void>(decode_minio_snapshot(bytes));
-    ASSERT_LT(support::largest_allocation_bytes(), 64U * 1024);
-  }
-}
-
 TEST(MinioKeyTest, DirectoryObjectSuffix_IsRemovedAtTheEndOnly) {
   EXPECT_EQ(minio_key("bucket/a__XLDIR__"), "bucket/a");
   EXPECT_EQ(minio_key("bucket/a__XLDIR__/x"), "bucket/a__XLDIR__/x");

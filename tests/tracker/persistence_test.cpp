@@ -220,38 +220,6 @@ TEST_F(PersistenceTest, FullDataDirectory_RefusesMarksUntilSpaceReturns) {
     EXPECT_TRUE(next.is_dirty(path));
 }
 
-TEST_F(PersistenceTest, FlippedByteInJournal_IsALoss) {
-  run_with_marks(4);
-  const auto file = segments().at(0);
-  const std::string whole = files_.content(file).value();
-  const std::size_t written = whole.find_last_not_of('\0') + 1;  // the rest is written ahead
-  for (std::size_t at = 0; at < written; ++at) {
-    // The last byte of a frame, which is read whatever it is.
-    if (at + 1 == written || whole.substr(at + 1).starts_with("SPJF")) continue;
-    const auto files = files_.clone();
-    files->put(file, flipped(whole, at, 0x20));
-    Node node = start_on(*files);
-    // The same boot: nothing was cut off by the power, so that other bytes are damage wherever they are.
-    EXPECT_NE(node.loss(), "") << at;
-    EXPECT_TRUE(node.is_dirty("anything")) << at;
-    EXPECT_TRUE(node.mark_durably(dir("bucket/after"))) << at;
-  }
-}
-
-TEST_F(PersistenceTest, TruncatedJournal_IsALossOnlyWithoutHeader) {
-  run_with_marks(2);
-  const auto file = segments().at(0);
-  const std::string whole = files_.content(file).value();
-  for (std::size_t size = 0; size <= whole.find_last_not_of('\0') + 1; ++size) {
-    const auto files = files_.clone();
-    files->put(file, whole.substr(0, size));
-    Node node = start_on(*files);
-    const bool has_header = size >= whole.find("SPJF");
-    EXPECT_EQ(node.loss().empty(), has_header) << size << ": it can't be told from an unfinished write";
-    EXPECT_TRUE(node.mark_durably(dir("bucket/after"))) << size;
-  }
-}
-
 TEST_F(PersistenceTest, UnusableJournal_IsALossAndKeptAside) {
   run_with_marks(2);
   const auto file = segments().at(0);
@@ -276,6 +244,7 @@ TEST_F(PersistenceTest, UnusableJournal_IsALossAndKeptAside) {
     EXPECT_TRUE(node.is_dirty("bucket/0"));
     EXPECT_EQ(files->content(std::string("/data/journal/") + each.aside), each.bytes);
     EXPECT_EQ(files->names_in("/data/journal").size(), 2U) << "and only the new instance's segment";
+    EXPECT_TRUE(node.mark_durably(dir("bucket/after")));
   }
   const auto removed = files_.clone();
   ASSERT_TRUE(removed->remove(file));
@@ -284,6 +253,17 @@ TEST_F(PersistenceTest, UnusableJournal_IsALossAndKeptAside) {
   Node node = start();
   EXPECT_THAT(node.loss(), HasSubstr("Input/output error"));
   EXPECT_TRUE(node.is_dirty("bucket/0"));
+}
+
+TEST_F(PersistenceTest, BadLastFrameOnTheSameBoot_IsALossUnlessItIsCutOff) {
+  run_with_marks(2);
+  const auto file = segments().at(0);
+  const std::string whole = files_.content(file).value();
+  const std::size_t in_last_frame = whole.find("bucket/1");
+  files_.put(file, flipped(whole, in_last_frame));
+  EXPECT_THAT(start_on(*files_.clone()).loss(), HasSubstr("is damaged"));
+  files_.put(file, whole.substr(0, in_last_frame));
+  EXPECT_EQ(start().loss(), "") << "it can't be told from an unfinished write";
 }
 
 TEST_F(PersistenceTest, ShortRead_KeepsMarksOrIsALoss) {

@@ -130,31 +130,5 @@ TEST(SnapshotTest, CycleCountBeyondInput_IsRefused) {
   expect_refused(sealed(content));
 }
 
-TEST(SnapshotTest, MutationsWithValidChecksum_NeverCrashOrOverallocate) {
-  SPOOR_RANDOM(random);
-  const std::string content = content_of(encode_snapshot(snapshot_of(varied_state())));
-  int decoded = 0;
-  for (int round = 0; round < 20'000; ++round) {
-    std::string bytes = content;
-    for (std::uint64_t n = random.between(1, 3); n > 0; --n) {
-      // Whole fields as well as single bytes: lengths just beyond and far beyond the input.
-      const std::size_t at = 1 + random.below(bytes.size() - 1);
-      const std::size_t width = std::min<std::size_t>(bytes.size() - at, random.one_in(3) ? 8 : 1);
-      bytes.replace(
-          at, width,
-          random.one_in(2) ? random.bytes(width) : std::string(width, random.one_in(2) ? '\xff' : '\0'));
-    }
-    bytes = sealed(std::move(bytes));
-    support::reset_largest_allocation();
-    const auto snapshot = decode_snapshot(bytes);
-    ASSERT_LT(support::largest_allocation_bytes(), 64U * 1024);
-    if (!snapshot) continue;
-    // What is taken for a state can be worked with and saved.
-    ++decoded;
-    ASSERT_TRUE(decode_snapshot(encode_snapshot(*snapshot)));
-  }
-  EXPECT_GT(decoded, 0) << "the mutations are too rough to test anything";
-}
-
 }  // namespace
 }  // namespace spoor::tracker
