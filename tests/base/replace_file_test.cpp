@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -52,21 +53,28 @@ std::size_t calls_of_a_success(Before before) {
   return files.calls();
 }
 
+// Whatever a power cut after the attempt loses, the file is whole.
+void expect_whole_after_power_cut(Before before, const std::function<void(MemoryFileSystem&)>& attempt) {
+  for (std::size_t round = 0, rounds = 1; round < rounds; ++round) {
+    MemoryFileSystem files;
+    prepare(files, before);
+    attempt(files);
+    rounds = 1;
+    for (std::size_t unsynced = files.crash(fates(round)); unsynced > 0; --unsynced) rounds *= 3;
+    EXPECT_TRUE(is_whole(files, before)) << "fates " << round;
+  }
+}
+
 class ReplaceFileTest : public ::testing::TestWithParam<Before> {};
 
 TEST_P(ReplaceFileTest, PowerCutAtAnyCall_LeavesOldOrNewFileWhole) {
   const std::size_t calls = calls_of_a_success(GetParam());
   for (std::size_t stop = 1; stop <= calls + 1; ++stop) {
-    for (std::size_t round = 0, rounds = 1; round < rounds; ++round) {
-      MemoryFileSystem files;
-      prepare(files, GetParam());
+    SCOPED_TRACE(stop);
+    expect_whole_after_power_cut(GetParam(), [&](MemoryFileSystem& files) {
       files.stop_at_call(stop);
       static_cast<void>(replace_file(files, file, new_content));
-      const std::size_t unsynced = files.crash(fates(round));
-      rounds = 1;
-      for (std::size_t i = 0; i < unsynced; ++i) rounds *= 3;
-      EXPECT_TRUE(is_whole(files, GetParam())) << "power cut before call " << stop << ", fates " << round;
-    }
+    });
   }
 }
 
@@ -98,16 +106,11 @@ TEST_P(ReplaceFileTest, FailedCall_IsReportedAndLeavesWholeFile) {
 TEST_P(ReplaceFileTest, FailedCallThenPowerCut_LeavesWholeFile) {
   const std::size_t calls = calls_of_a_success(GetParam());
   for (std::size_t failing = 1; failing <= calls; ++failing) {
-    for (std::size_t round = 0, rounds = 1; round < rounds; ++round) {
-      MemoryFileSystem files;
-      prepare(files, GetParam());
+    SCOPED_TRACE(failing);
+    expect_whole_after_power_cut(GetParam(), [&](MemoryFileSystem& files) {
       files.fail_call(failing, EIO);
-      ASSERT_FALSE(replace_file(files, file, new_content));
-      const std::size_t unsynced = files.crash(fates(round));
-      rounds = 1;
-      for (std::size_t i = 0; i < unsynced; ++i) rounds *= 3;
-      EXPECT_TRUE(is_whole(files, GetParam())) << "call " << failing << ", fates " << round;
-    }
+      EXPECT_FALSE(replace_file(files, file, new_content));
+    });
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "scanner/report_json.h"
 #include "tests/daemon/reports_fixture.h"
+#include "tests/fakes/answering_transport.h"
 #include "tests/support/json_mutations.h"
 #include "tests/support/sanitizer.h"
 
@@ -20,27 +21,6 @@ namespace {
 using nlohmann::json;
 
 base::Error refused() { return {std::make_error_code(std::errc::connection_refused), "refused"}; }
-
-using Answers = std::map<std::string, base::Result<peer::HttpResponse>>;  // by URL; others refuse
-
-// Responds as the test set it up, and keeps what was asked.
-class AnsweringTransport final : public peer::Transport {
- public:
-  AnsweringTransport(const Answers& answers, std::vector<std::string>& asked)
-      : answers_(answers), asked_(asked) {}
-
-  void exchange(std::span<const peer::HttpRequest> requests, const OnResponse& on_response) override {
-    for (std::size_t at = requests.size(); at-- > 0;) {  // not in the order in which they were sent
-      asked_.push_back(requests[at].target);
-      const auto found = answers_.find(requests[at].endpoint.to_string());
-      on_response(at, found == answers_.end() ? refused() : found->second);
-    }
-  }
-
- private:
-  const Answers& answers_;
-  std::vector<std::string>& asked_;
-};
 
 json answer_of(const std::string& node, std::uint64_t bytes, const std::string& path = "") {
   return {{"path", path},
@@ -78,6 +58,12 @@ class ClusterUsageTest : public testing::Test {
     return json::parse(response.body);
   }
 
+  base::Result<peer::HttpResponse> answer(const peer::HttpRequest& request) {
+    asked_.push_back(request.target);
+    const auto found = answers_.find(request.endpoint.to_string());
+    return found == answers_.end() ? refused() : found->second;
+  }
+
   // The names of the nodes that are missing.
   static std::vector<std::string> missing(const json& answer) {
     std::vector<std::string> names;
@@ -92,14 +78,15 @@ class ClusterUsageTest : public testing::Test {
 
   OwnUsage own_{refused(), {}};
   ClusterMembers members_;
-  Answers answers_;
+  std::map<std::string, base::Result<peer::HttpResponse>> answers_;  // by URL; others refuse
   std::vector<std::string> asked_;
   peer::HttpTransport::Options limits_;  // of what members respond
   ClusterUsage cluster_{{.own = {"n0", "c", "instance of n0", "1.0.0"},
                          .timeout = std::chrono::milliseconds(1),
                          .make_transport = [this](const peer::HttpTransport::Options& options) {
                            limits_ = options;
-                           return std::make_unique<AnsweringTransport>(answers_, asked_);
+                           return std::make_unique<fakes::AnsweringTransport>(
+                               [this](const auto& request) { return answer(request); });
                          }}};
 };
 
@@ -112,13 +99,13 @@ TEST_F(ReportsTest, UsageOfTheCluster_AddsUpWhatIsBeyondTheLimitHere) {
   child["files"] = 10;
   json other = answer_of("n1", 0);
   other["children"] = {child};
-  const Answers answers{{"http://other:7420", peer::HttpResponse{200, "", other.dump()}}};
-  Names asked;
   ReportsOptions options;
   options.cluster = {.own = {"n0", "c", "instance of n0", "1.0.0"},
                      .timeout = std::chrono::milliseconds(1),
-                     .make_transport = [&](peer::HttpTransport::Options) {
-                       return std::make_unique<AnsweringTransport>(answers, asked);
+                     .make_transport = [&](const peer::HttpTransport::Options&) {
+                       return std::make_unique<fakes::AnsweringTransport>([&](const peer::HttpRequest&) {
+                         return peer::HttpResponse{200, "", other.dump()};
+                       });
                      }};
   options.members = [] {
     ClusterMembers members;

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "tests/daemon/stepped_node.h"
+#include "tests/fakes/answering_transport.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/fake_etcd.h"
-#include "tests/fakes/lent_transport.h"
 
 namespace spoor::daemon {
 namespace {
@@ -39,7 +39,7 @@ class EtcdMembershipTest : public SteppedTest {
                                 .self = {"node", "http://node:7420", "instance"},
                                 .ttl = ttl,
                                 .forget_after = forget_after,
-                                .make_transport = fakes::LentTransport::maker(etcd_, cluster_)},
+                                .make_transport = fakes::transport_maker(etcd_, cluster_)},
         [this](const auto& confirmed, const std::string& error) {
           EXPECT_EQ(confirmed.has_value(), error.empty());
           if (confirmed) confirmed_.push_back(*confirmed);

@@ -13,8 +13,8 @@
 
 #include "daemon/node.h"
 #include "tests/daemon/stepped_node.h"
+#include "tests/fakes/answering_transport.h"
 #include "tests/fakes/fake_cluster.h"
-#include "tests/fakes/lent_transport.h"
 
 namespace spoor::daemon {
 namespace {
@@ -115,7 +115,7 @@ class PeerWatchTest : public SteppedNode {
                    {.cluster = "c",
                     .run = own_run,
                     .static_endpoints = FakeCluster::endpoints({"a", "b"}),
-                    .make_transport = fakes::LentTransport::maker(cluster_, cluster_)},
+                    .make_transport = fakes::transport_maker(cluster_, cluster_)},
                    introduction_,
                    clock_,
                    timers_};
@@ -385,7 +385,7 @@ TEST_F(PeerWatchTest, MembersInEtcdNotRead_IsNotAloneUntilTheyAre) {
                   {.cluster = "c",
                    .run = own_run,
                    .has_etcd = true,
-                   .make_transport = fakes::LentTransport::maker(cluster_, cluster_)},
+                   .make_transport = fakes::transport_maker(cluster_, cluster_)},
                   introduction_, clock_, timers_);
   watch.start();
   settle();

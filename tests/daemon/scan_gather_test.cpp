@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/daemon/api_fixture.h"
+#include "tests/fakes/answering_transport.h"
 #include "tests/fakes/fake_cluster.h"
-#include "tests/fakes/lent_transport.h"
 
 namespace spoor::daemon {
 namespace {
@@ -22,7 +22,7 @@ class ScanGatherTest : public ApiTest {
  protected:
   ScanGatherTest() {
     cluster_.add("b", {}, "default");
-    make_transport_ = fakes::LentTransport::maker(cluster_, cluster_);
+    make_transport_ = fakes::transport_maker(cluster_, cluster_);
     start();
     peers_->set_peers(FakeCluster::endpoints({"b"}));
     query_.node = node_;

@@ -244,37 +244,6 @@ TEST_F(MemoryFileSystemTest, OmittedSync_SucceedsAndKeepsNothing) {
 
 // --- failures ---
 
-TEST_F(MemoryFileSystemTest, FailCall_FailsOneCallWithoutEffect) {
-  files_.fail_call(2, EROFS);
-  EXPECT_TRUE(files_.create_directory("/d/1"));
-  EXPECT_EQ(files_.create_directory("/d/2").error().code, std::errc::read_only_file_system);
-  EXPECT_TRUE(files_.create_directory("/d/3"));
-  EXPECT_THAT(files_.names_in("/d"), ElementsAre("1", "3"));
-  files_.reset_calls();
-  write(files_, "/d/f", "content", true);
-  EXPECT_EQ(files_.calls(), 4U) << "create, append, sync, close";
-}
-
-TEST_F(MemoryFileSystemTest, StopAtCall_FailsEveryCallUntilCrash) {
-  files_.stop_at_call(2);
-  EXPECT_TRUE(files_.create_directory("/d/1"));
-  EXPECT_FALSE(files_.create_directory("/d/2"));
-  EXPECT_FALSE(files_.create_directory("/d/3"));
-  files_.crash(Fate::kept);
-  EXPECT_THAT(files_.names_in("/d"), ElementsAre("1"));
-  EXPECT_TRUE(files_.create_directory("/d/4"));
-}
-
-TEST_F(MemoryFileSystemTest, FailBelow_FailsOnlyPathsBelowTheDrive) {
-  files_.make_directory("/d/x");
-  files_.make_directory("/d/xy");
-  files_.fail_below("/d/x", EIO);
-  EXPECT_EQ(files_.create("/d/x/f").error().code, std::errc::io_error);
-  EXPECT_TRUE(files_.create("/d/xy/f"));
-  files_.heal("/d/x");
-  EXPECT_TRUE(files_.create("/d/x/f"));
-}
-
 TEST_F(MemoryFileSystemTest, FullDrive_StillReadsRenamesAndRemovesAndWritesPartially) {
   files_.put("/d/f", "content");
   auto file = files_.create("/d/open").value();

@@ -19,8 +19,8 @@
 #include "daemon/api/api.h"
 #include "daemon/api/page.h"
 #include "daemon/process/task.h"
+#include "tests/fakes/answering_transport.h"
 #include "tests/fakes/fake_cluster.h"
-#include "tests/fakes/lent_transport.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/memory_file_system.h"
 #include "tests/fuzz/fuzz_support.h"
@@ -130,7 +130,7 @@ class Node {
                             .self = base::parse_endpoint("http://n1:7420").value(),
                             .dns = nullptr,
                             .members_digest = 0,
-                            .make_transport = fakes::LentTransport::maker(nobody_, nobody_)},
+                            .make_transport = fakes::transport_maker(nobody_, nobody_)},
         [this](const HttpRequest& request) { return routes_->cycle(request); }, *peers_, nullptr, clock_);
     api_ = std::make_unique<Api>(context_, node_.node,
                                  Api::Services{*intake_, *routes_, reports_, scan_waits_, *gather_}, access_,

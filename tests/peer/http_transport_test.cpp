@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "peer/http/send_marks.h"
+#include "tests/fakes/answering_transport.h"
 #include "tests/support/listening_socket.h"
 #include "tests/support/loopback.h"
 #include "tests/support/temp_directory.h"
@@ -298,30 +299,16 @@ TEST(CredentialsTest, TlsWithOwnCa_ReceivesToken) {
   EXPECT_TRUE(credentials.sends_token_to(endpoint)) << "peers.token_to_all";
 }
 
-class AnsweringTransport final : public Transport {
- public:
-  explicit AnsweringTransport(unsigned status) : status_(status) {}
-  const std::string& target() const { return target_; }
-  void exchange(std::span<const HttpRequest> requests, const OnResponse& on_response) override {
-    for (std::size_t at = 0; at < requests.size(); ++at) {
-      HttpResponse response;
-      response.status = status_;
-      target_ = requests[at].target;
-      on_response(at, std::move(response));
-    }
-  }
-
- private:
-  unsigned status_;
-  std::string target_;
-};
-
 TEST(SendMarksTest, AnyPathOfTheBatchThatIsAbsolute_IsSentAsThat) {
   using namespace std::string_literals;
-  AnsweringTransport transport(200);
+  std::string target;
+  fakes::AnsweringTransport transport([&](const HttpRequest& request) {
+    target = request.target;
+    return HttpResponse{200, {}, {}};
+  });
   const auto is_absolute = [&](const std::string& paths) {
     send_marks(transport, {"a", 7420, {}}, "file", paths);
-    return transport.target().ends_with("&absolute=true");
+    return target.ends_with("&absolute=true");
   };
   EXPECT_TRUE(is_absolute("/srv/a\0b/c\0"s));
   EXPECT_TRUE(is_absolute("b/c\0/srv/a\0"s));
@@ -336,7 +323,8 @@ TEST(SendMarksTest, RefusalThatMayPass_IsRetried) {
                                           {400U, false},
                                           {403U, false},
                                           {413U, false}}) {
-    AnsweringTransport transport(status);
+    fakes::AnsweringTransport transport(
+        [&](const HttpRequest&) { return HttpResponse{.status = status, .content_type = {}, .body = {}}; });
     const MarkReply reply = send_marks(transport, {"a", 7420, {}}, "dir", std::string("b/a", 4));
     EXPECT_FALSE(reply.is_acknowledged) << status;
     EXPECT_EQ(reply.may_retry, may_retry) << status;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/fakes/answering_transport.h"
 #include "tests/support/random.h"
 
 namespace spoor::peer {
@@ -31,24 +32,8 @@ WatchedDrive full_report() {
                       .lag_seconds = 0.5}};
 }
 
-// Responds with what the test sets.
-class OneResponse final : public Transport {
- public:
-  explicit OneResponse(base::Result<HttpResponse> response) : response_(std::move(response)) {}
-
-  void exchange(std::span<const HttpRequest> requests, const OnResponse& on_response) override {
-    sent = requests.front();
-    on_response(0, response_);
-  }
-
-  HttpRequest sent;
-
- private:
-  base::Result<HttpResponse> response_;
-};
-
 std::vector<DriveSync> synchronise_with(base::Result<HttpResponse> response) {
-  OneResponse transport(std::move(response));
+  fakes::AnsweringTransport transport([&](const HttpRequest&) { return response; });
   return synchronise(
       transport, {},
       {.cluster = "c", .node = "n", .drives = {"/a", "/b"}, .timeout = std::chrono::seconds(1)});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "publish/sink.h"
+#include "tests/fakes/answering_transport.h"
 
 namespace spoor::publish {
 namespace {
@@ -47,17 +48,6 @@ struct Server {
   }
 };
 
-class ServerTransport final : public peer::Transport {
- public:
-  explicit ServerTransport(Server& server) : server_(server) {}
-  void exchange(std::span<const peer::HttpRequest> requests, const OnResponse& on_response) override {
-    for (std::size_t i = 0; i < requests.size(); ++i) on_response(i, server_.respond(requests[i]));
-  }
-
- private:
-  Server& server_;
-};
-
 class HttpSinkTest : public testing::Test {
  protected:
   void use(bool is_batched) {
@@ -66,7 +56,8 @@ class HttpSinkTest : public testing::Test {
         {.settings = {.format = format},
          .url = {.endpoint = {.host = "hook", .port = 80, .unix_path = {}}, .target = "/a?b=c"},
          .secrets = {.secret = "secret", .tls = {}}},
-        std::make_unique<ServerTransport>(server_));
+        std::make_unique<fakes::AnsweringTransport>(
+            [this](const peer::HttpRequest& request) { return server_.respond(request); }));
   }
 
   base::Result<> publish(const std::vector<std::string>& paths) {
