@@ -264,8 +264,7 @@ void run(const GlobalOptions& global, ChangesFlags& flags) {
     base::PosixFileSystem files;
     tracker::DriveRegistry registry(files, config.node.data_dir);
     static_cast<void>(registry.load(config.drives));
-    if (const auto check = registry.check(flags.drive); !check.error.empty())
-      throw Failure{exit_failed, check.error};
+    or_fail(registry.check(flags.drive));
   }
   if (flags.forget) return forget(flags.consumer, config);
   ChangesCommand(flags, config).run();

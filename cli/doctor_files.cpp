@@ -75,9 +75,8 @@ DriveMatch match_of(const fs::path& drive, const fs::path& data_dir, const std::
   base::PosixFileSystem files;
   tracker::DriveRegistry registry(files, data_dir);
   if (!registry.load(drives)) return DriveMatch::unknown;
-  const auto identity = registry.check(drive).identity;
-  if (identity == tracker::DriveIdentity::known) return DriveMatch::known;
-  if (identity == tracker::DriveIdentity::fresh) return DriveMatch::fresh;
+  if (const auto identity = registry.check(drive))
+    return *identity == tracker::DriveIdentity::known ? DriveMatch::known : DriveMatch::fresh;
   const auto file =
       base::read_if_there(files, drive / tracker::drive_identity_file, tracker::drive_identity_bytes_max);
   if (!file) return DriveMatch::unknown;  // not for this user to read, or an error of the disk

@@ -121,9 +121,9 @@ base::Result<> check_identity(const DriveSourceOptions& options) {
   base::PosixFileSystem files;
   tracker::DriveRegistry registry(files, options.data_dir);
   static_cast<void>(registry.load({options.drive}));  // the daemon reports a damaged one
-  const auto check = registry.check(options.drive);
-  if (check.identity != tracker::DriveIdentity::refused) return {};
-  return base::Error(std::make_error_code(std::errc::no_such_device), check.error);
+  const auto identity = registry.check(options.drive);
+  if (identity) return {};
+  return base::Error(std::make_error_code(std::errc::no_such_device), identity.error().message);
 }
 
 class DriveSource final : public EventSource {

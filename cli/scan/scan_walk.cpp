@@ -71,8 +71,12 @@ std::vector<scanner::Drive> drives_of(const config::Config& config) {
   static_cast<void>(registry.load(config.drives));
   std::vector<scanner::Drive> drives;
   drives.reserve(config.drives.size());
-  for (const auto& path : config.drives)
-    drives.push_back({.path = path, .refused = registry.check(path).error, .identity = registry.id_of(path)});
+  for (const auto& path : config.drives) {
+    const auto identity = registry.check(path);
+    drives.push_back({.path = path,
+                      .refused = identity ? std::string() : identity.error().message,
+                      .identity = registry.id_of(path)});
+  }
   return drives;
 }
 

@@ -14,6 +14,7 @@
 namespace spoor::tracker {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const std::filesystem::path one = "/mnt/one";
@@ -39,10 +40,10 @@ class DriveRegistryTest : public ::testing::Test {
   }
 
   void expect_refused(const DriveRegistry& registry, const std::filesystem::path& drive, const char* why) {
-    const DriveCheck check = registry.check(drive);
-    EXPECT_EQ(check.identity, DriveIdentity::refused);
-    EXPECT_THAT(check.error, HasSubstr(why));
-    EXPECT_THAT(check.error, HasSubstr("spoor drives accept"));
+    const auto identity = registry.check(drive);
+    ASSERT_FALSE(identity);
+    EXPECT_EQ(identity.error().code, Errc::drive_refused);
+    EXPECT_THAT(identity.error().message, AllOf(HasSubstr(why), HasSubstr("spoor drives accept")));
   }
 
   fakes::MemoryFileSystem files_;
@@ -51,16 +52,16 @@ class DriveRegistryTest : public ::testing::Test {
 TEST_F(DriveRegistryTest, NewDrive_IsFreshAndKnownOnceAdmitted) {
   LoadedRegistry registry = loaded();
   for (const auto& drive : drives) {
-    EXPECT_EQ(registry.check(drive).identity, DriveIdentity::fresh);
+    EXPECT_EQ(registry.check(drive).value(), DriveIdentity::fresh);
     ASSERT_TRUE(registry.admit(drive));
-    EXPECT_EQ(registry.check(drive).identity, DriveIdentity::known);
+    EXPECT_EQ(registry.check(drive).value(), DriveIdentity::known);
     EXPECT_EQ(registry.id_of(drive).size(), 32U);
   }
   EXPECT_NE(registry.id_of(one), registry.id_of(two));
   files_.crash();
   const LoadedRegistry next = loaded();
   for (const auto& drive : drives) {
-    EXPECT_EQ(next.check(drive).identity, DriveIdentity::known);
+    EXPECT_EQ(next.check(drive).value(), DriveIdentity::known);
     EXPECT_EQ(next.id_of(drive), registry.id_of(drive));
   }
 }
@@ -94,7 +95,7 @@ TEST_F(DriveRegistryTest, AnotherDrivesIdentity_IsRefusedUntilAdmitted) {
   expect_refused(registry, one,
                  "another drive's identity (00112233445566778899aabbccddeeff, of no drive of this node)");
   ASSERT_TRUE(registry.admit(one));
-  EXPECT_EQ(registry.check(one).identity, DriveIdentity::known);
+  EXPECT_EQ(registry.check(one).value(), DriveIdentity::known);
   EXPECT_EQ(registry.id_of(one), "00112233445566778899aabbccddeeff") << "its own word is kept";
 }
 
@@ -105,7 +106,7 @@ TEST_F(DriveRegistryTest, UnreadableDrive_IsRefusedNotFresh) {
   expect_refused(registry, one, "Input/output error");
   EXPECT_FALSE(registry.admit(one));
   files_.heal(one);
-  EXPECT_EQ(registry.check(one).identity, DriveIdentity::known);
+  EXPECT_EQ(registry.check(one).value(), DriveIdentity::known);
 }
 
 TEST_F(DriveRegistryTest, CorruptOrDuplicateIdentity_IsRefusedAndNotReplaced) {
@@ -152,10 +153,10 @@ TEST_F(DriveRegistryTest, DriveHangs_AnotherIsAdmittedAndChecked) {
     released.wait();
   };
   {
-    const std::jthread hanging([&] { EXPECT_EQ(registry.check(one).identity, DriveIdentity::known); });
+    const std::jthread hanging([&] { EXPECT_EQ(registry.check(one).value(), DriveIdentity::known); });
     begun.wait();
     EXPECT_TRUE(registry.admit(two));
-    EXPECT_EQ(registry.check(two).identity, DriveIdentity::known);
+    EXPECT_EQ(registry.check(two).value(), DriveIdentity::known);
     EXPECT_NE(registry.id_of(one), "");
     released.count_down();
   }
@@ -170,7 +171,7 @@ TEST_F(DriveRegistryTest, SwappedDrives_AreRefusedUntilAdmitted) {
   expect_refused(registry, one, "another drive's identity (that of /mnt/\\xff two)");
   expect_refused(registry, two, "another drive's identity (that of /mnt/one)");
   for (const auto& drive : drives) EXPECT_TRUE(registry.admit(drive));
-  for (const auto& drive : drives) EXPECT_EQ(registry.check(drive).identity, DriveIdentity::known);
+  for (const auto& drive : drives) EXPECT_EQ(registry.check(drive).value(), DriveIdentity::known);
 }
 
 TEST_F(DriveRegistryTest, CorruptRegistry_AdmitsOnlyDrivesWithIdentity) {
@@ -182,7 +183,7 @@ TEST_F(DriveRegistryTest, CorruptRegistry_AdmitsOnlyDrivesWithIdentity) {
     files_.put("/data/drives.json", text);
     DriveRegistry registry(files_, "/data");
     EXPECT_FALSE(registry.load(drives)) << text;
-    EXPECT_EQ(registry.check(one).identity, DriveIdentity::fresh);
+    EXPECT_EQ(registry.check(one).value(), DriveIdentity::fresh);
     expect_refused(registry, two, "carries no identity");
     ASSERT_TRUE(registry.admit(one));
     expect_refused(loaded(), two, "carries no identity");
@@ -193,7 +194,7 @@ TEST_F(DriveRegistryTest, RegistryWriteFails_DriveIsNotAdmitted) {
   LoadedRegistry registry = loaded();
   files_.fill("/data");
   EXPECT_FALSE(registry.admit(one));
-  EXPECT_EQ(registry.check(one).identity, DriveIdentity::fresh);
+  EXPECT_EQ(registry.check(one).value(), DriveIdentity::fresh);
   files_.heal("/data");
   const auto count = files_.clone();
   count->reset_calls();

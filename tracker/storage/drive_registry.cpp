@@ -46,11 +46,12 @@ std::optional<std::string> read_hex_id(const nlohmann::json& value) {
   return id->to_string();
 }
 
-std::string refusal(const fs::path& drive, const std::string& why) {
-  return fmt::format(
-      "{} {}: it is not mounted, or was replaced. Mount it; or, if it is the drive from now on, run: spoor "
-      "drives accept {}",
-      base::printable(drive.native()), why, base::printable(drive.native()));
+base::Error refusal(const fs::path& drive, const std::string& why) {
+  const std::string path = base::printable(drive.native());
+  return {Errc::drive_refused,
+          fmt::format("{} {}: it is not mounted, or was replaced. Mount it; or, if it is the drive from now "
+                      "on, run: spoor drives accept {}",
+                      path, why, path)};
 }
 
 }  // namespace
@@ -98,24 +99,17 @@ base::Result<> DriveRegistry::load(const std::vector<fs::path>& drives) {
                                  registry_file(data_dir_).native(), why));
 }
 
-DriveCheck DriveRegistry::check(const fs::path& drive) const {
+base::Result<DriveIdentity> DriveRegistry::check(const fs::path& drive) const {
   const auto remembered = find_id(drive);
-  if (!remembered) return {};
-  DriveCheck check{DriveIdentity::refused, {}};
+  if (!remembered) return DriveIdentity::fresh;
   const auto id = read_id(drive);
-  if (!id) {
-    check.error = refusal(drive, fmt::format("has an identity that can't be read ({})", id.error().message));
-  } else if (!*id) {
-    check.error = refusal(drive, "carries no identity (.spoor/drive.json)");
-  } else if (**id != *remembered) {
-    const auto owners = others_with(**id, {});
-    const std::string owner = owners.empty() ? **id + ", of no drive of this node"
-                                             : "that of " + base::printable(owners.front().native());
-    check.error = refusal(drive, fmt::format("carries another drive's identity ({})", owner));
-  } else {
-    check.identity = DriveIdentity::known;
-  }
-  return check;
+  if (!id) return refusal(drive, fmt::format("has an identity that can't be read ({})", id.error().message));
+  if (!*id) return refusal(drive, "carries no identity (.spoor/drive.json)");
+  if (**id == *remembered) return DriveIdentity::known;
+  const auto owners = others_with(**id, {});
+  const std::string owner = owners.empty() ? **id + ", of no drive of this node"
+                                           : "that of " + base::printable(owners.front().native());
+  return refusal(drive, fmt::format("carries another drive's identity ({})", owner));
 }
 
 std::optional<std::string> DriveRegistry::find_id(const fs::path& drive) const {

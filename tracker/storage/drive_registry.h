@@ -43,14 +43,8 @@ std::string format_drive_stamp(const DriveStamp& stamp);
 std::optional<DriveStamp> parse_drive_stamp(std::string_view content);
 
 enum class DriveIdentity {
-  known,    // The drive has the id stored for this path.
-  fresh,    // No id is stored for this path: any drive there can be admitted.
-  refused,  // No drive, or another one than the known one: must not be written to, read or walked.
-};
-
-struct DriveCheck {
-  DriveIdentity identity = DriveIdentity::fresh;
-  std::string error;  // why it is refused, and what to do
+  known,  // The drive has the id stored for this path.
+  fresh,  // No id is stored for this path: any drive there can be admitted.
 };
 
 // Describes the overlap of this drive with another of the node's drives; empty if there is none.
@@ -68,7 +62,9 @@ class DriveRegistry {
   // every drive without an id until it is admitted, since it may be an unmounted one.
   base::Result<> load(const std::vector<std::filesystem::path>& drives);
 
-  DriveCheck check(const std::filesystem::path& drive) const;
+  // Fails with Errc::drive_refused, and what to do, for no drive, or another one than the known one: it must
+  // not be written to, read or walked.
+  base::Result<DriveIdentity> check(const std::filesystem::path& drive) const;
 
   // The id stored for the drive; empty if there is none.
   std::string id_of(const std::filesystem::path& drive) const;

@@ -102,11 +102,11 @@ LoadedSnapshot SnapshotStore::load(const std::optional<InstanceId>& living) {
 
 DriveState SnapshotStore::load_from(const std::filesystem::path& drive,
                                     const std::optional<InstanceId>& living, LoadedSnapshot& loaded) {
-  const DriveCheck check = registry_.check(drive);
+  const auto identity = registry_.check(drive);
   const std::string id = registry_.id_of(drive);
-  if (check.identity == DriveIdentity::refused) {
+  if (!identity) {
     loaded.any_lost = true;
-    return {drive, false, check.error, id};
+    return {drive, false, identity.error().message, id};
   }
   auto snapshot = read_from(drive);
   if (!snapshot) {
@@ -171,11 +171,9 @@ DriveState SnapshotStore::save_to(std::size_t drive, const PreparedSnapshot& sna
 
 DriveState SnapshotStore::check(std::size_t drive) const {
   const std::filesystem::path& path = drives_[drive];
-  const DriveCheck check = registry_.check(path);
-  const bool is_refused = check.identity == DriveIdentity::refused;
-  return {path,        !is_refused,
-          check.error, registry_.id_of(path),
-          is_refused,  is_refused ? std::nullopt : space_of(path)};
+  const auto identity = registry_.check(path);
+  if (identity) return {.drive = path, .ok = true, .id = registry_.id_of(path), .space = space_of(path)};
+  return {.drive = path, .error = identity.error().message, .id = registry_.id_of(path), .is_refused = true};
 }
 
 std::optional<base::DiskSpace> SnapshotStore::space_of(const std::filesystem::path& drive) const {
@@ -184,16 +182,14 @@ std::optional<base::DiskSpace> SnapshotStore::space_of(const std::filesystem::pa
 }
 
 base::Result<> SnapshotStore::touch(std::size_t drive, const std::string& name) const {
-  const DriveCheck check = registry_.check(drives_[drive]);
-  if (check.identity == DriveIdentity::refused) return base::Error(Errc::drive_refused, check.error);
+  if (const auto identity = registry_.check(drives_[drive]); !identity) return identity.error();
   const auto file = spoor_directory(drives_[drive]) / name;
   if (const auto created = files_.create(file); !created) return created.error();
   return files_.remove(file);
 }
 
 base::Result<> SnapshotStore::stamp(std::size_t drive, const DriveStamp& stamp) const {
-  const DriveCheck check = registry_.check(drives_[drive]);
-  if (check.identity == DriveIdentity::refused) return base::Error(Errc::drive_refused, check.error);
+  if (const auto identity = registry_.check(drives_[drive]); !identity) return identity.error();
   const auto file = drives_[drive] / drive_stamp_file;
   const std::filesystem::path aside = file.native() + ".tmp";
   const auto created = files_.create(aside);
@@ -207,10 +203,9 @@ DriveState SnapshotStore::failed_state(std::size_t drive, std::string error) con
 }
 
 base::Result<> SnapshotStore::take_in(const std::filesystem::path& drive) {
-  const DriveCheck check = registry_.check(drive);
-  if (check.identity == DriveIdentity::refused) return base::Error(Errc::drive_refused, check.error);
-  if (check.identity == DriveIdentity::known) return {};
-  return registry_.admit(drive);
+  const auto identity = registry_.check(drive);
+  if (!identity) return identity.error();
+  return *identity == DriveIdentity::known ? base::Result<>() : registry_.admit(drive);
 }
 
 base::Result<> SnapshotStore::make_way(const std::filesystem::path& drive, std::string& put_aside) {
