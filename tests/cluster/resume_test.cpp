@@ -1,16 +1,22 @@
 // `spoor scan` killed, and gone on with by the next one.
+#include <poll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "scanner/store/usage_database.h"
 #include "scanner/walk/unfinished_scan.h"
 #include "tests/cluster/one_node.h"
-#include "tests/support/directory_opens.h"
 #include "tests/support/sanitizer.h"
 
 namespace spoor::cluster {
@@ -20,6 +26,56 @@ using nlohmann::json;
 
 constexpr std::uint64_t leaves = support::is_sanitized ? 10 : 50;  // of each directory that has any
 constexpr std::uint64_t pace = 10 * leaves;  // a scan that nobody ends commits some times
+
+// Counts how often directories are opened, by any process, from construction to count().
+class DirectoryOpens {
+ public:
+  explicit DirectoryOpens(const std::vector<std::filesystem::path>& directories) {
+    for (const auto& directory : directories) {
+      if (::inotify_add_watch(queue_, directory.c_str(), IN_OPEN | IN_ONLYDIR) < 0)
+        throw std::system_error(errno, std::generic_category(), "watch " + directory.native());
+    }
+    reader_ = std::jthread([this](const std::stop_token& stop) { read_until(stop); });
+  }
+  DirectoryOpens(const DirectoryOpens&) = delete;
+  DirectoryOpens& operator=(const DirectoryOpens&) = delete;
+  ~DirectoryOpens() {
+    count();
+    ::close(queue_);
+  }
+
+  std::uint64_t count() {
+    reader_ = {};  // reads the rest
+    EXPECT_FALSE(has_lost_some_) << "the queue of the kernel was full";
+    return opens_;
+  }
+
+ private:
+  void read_until(const std::stop_token& stop) {
+    for (pollfd ready{queue_, POLLIN, 0};;) {
+      const bool is_last = stop.stop_requested();
+      while (::poll(&ready, 1, is_last ? 0 : 10) > 0) read_events();
+      if (is_last) return;
+    }
+  }
+
+  void read_events() {
+    alignas(inotify_event) std::array<char, std::size_t{256} << 10U> buffer;
+    const ssize_t got = ::read(queue_, buffer.data(), buffer.size());
+    for (std::ptrdiff_t at = 0; at < got;) {
+      const auto& event = *reinterpret_cast<const inotify_event*>(buffer.data() + at);
+      at += static_cast<std::ptrdiff_t>(sizeof event + event.len);
+      if ((event.mask & IN_Q_OVERFLOW) != 0) has_lost_some_ = true;
+      // An event with a name is about an entry of the directory.
+      if ((event.mask & IN_OPEN) != 0 && event.len == 0) ++opens_;
+    }
+  }
+
+  const int queue_ = ::inotify_init1(IN_CLOEXEC);
+  std::uint64_t opens_ = 0;  // the reader's, until it has ended
+  bool has_lost_some_ = false;
+  std::jthread reader_;
+};
 
 class ResumeTest : public OneNodeTest {
  protected:
@@ -84,7 +140,7 @@ class ResumeTest : public OneNodeTest {
 constexpr int killed = 128 + SIGKILL;
 
 TEST_F(ResumeTest, Scan_KilledRepeatedly_ReadsHardlyAnyDirectoryTwice) {
-  support::DirectoryOpens opens(all_directories());
+  DirectoryOpens opens(all_directories());
   set_pace(pace);
   EXPECT_EQ(scan_and_end(SIGKILL), killed);
   EXPECT_EQ(scan_and_end(SIGTERM), 1);
