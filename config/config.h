@@ -11,10 +11,12 @@
 
 #include "base/dns_source.h"
 #include "base/endpoint.h"
+#include "tracker/paths/copy_rules.h"
+#include "tracker/storage/instance_record.h"
 
 namespace spoor::config {
 
-enum class Durability { disk, os, memory };
+using tracker::Durability;
 enum class BucketNames { any, s3 };
 enum class Require { any, all };
 enum class Daemons { all, own };
@@ -50,6 +52,7 @@ struct Listener {
 };
 
 using PeerTls = base::TlsClientFiles;  // Each file a path or "credential:NAME", see secret_file.h.
+using UsageCopies = tracker::CopyRules::Rule;
 
 // Section "peers.etcd": members that register themselves in etcd.
 struct Etcd {
@@ -86,13 +89,6 @@ struct CertificateRule {
   std::string name = {};  // A glob that matches a name in the certificate.
   Role role = Role::none;
   bool operator==(const CertificateRule&) const = default;
-};
-
-// Directories that hold each byte of data this many times: replicas, erasure code.
-struct UsageCopies {
-  std::string path = {};  // A glob for each component of the directory.
-  double factor = 1;
-  bool operator==(const UsageCopies&) const = default;
 };
 
 // A size of a directory from which a scan warns. 0: no limit.

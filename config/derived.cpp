@@ -112,11 +112,4 @@ tracker::NamespaceRules namespace_rules(const Config& config) {
       {config.name_space.exclude, config.name_space.bucket_names == BucketNames::s3});
 }
 
-tracker::CopyRules copy_rules(const Config& config) {
-  std::vector<tracker::CopyRules::Rule> rules;
-  rules.reserve(config.usage.copies.size());
-  for (const UsageCopies& copies : config.usage.copies) rules.push_back({copies.path, copies.factor});
-  return tracker::CopyRules(rules);
-}
-
 }  // namespace spoor::config

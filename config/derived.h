@@ -11,7 +11,6 @@
 #include "base/endpoint.h"
 #include "base/error.h"
 #include "config/config.h"
-#include "tracker/paths/copy_rules.h"
 #include "tracker/paths/namespace_rules.h"
 
 namespace spoor::config {
@@ -45,8 +44,5 @@ std::vector<std::string> find_drive_overlaps(const Config& config);
 
 // The rules of `namespace`.
 tracker::NamespaceRules namespace_rules(const Config& config);
-
-// The rules of `usage.copies`.
-tracker::CopyRules copy_rules(const Config& config);
 
 }  // namespace spoor::config

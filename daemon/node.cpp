@@ -115,7 +115,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                                     persistence.tracker().state().instance.to_string(), version},
                             .timeout = std::min(config.peers.timeout, members_timeout_max)},
                 .members = [this] { return cluster_members(peers_, etcd_.get()); },
-                .copies = config::copy_rules(config),
+                .copies = tracker::CopyRules(config.usage.copies),
                 .fullest_drive = [this] { return fullest_drive(snapshot_scheduler_.last()); }}),
       retirement_(
           pool_,

@@ -72,11 +72,7 @@ tracker::Persistence::Options persistence_options(const config::Config& config, 
     return find_overlap(drives, drive);
   };
   options.owner = {config.node.cluster, config.node.name};
-  static_assert(static_cast<int>(config::Durability::disk) == static_cast<int>(tracker::Durability::disk) &&
-                static_cast<int>(config::Durability::os) == static_cast<int>(tracker::Durability::os) &&
-                static_cast<int>(config::Durability::memory) ==
-                    static_cast<int>(tracker::Durability::memory));
-  options.durability = static_cast<tracker::Durability>(config.tracker.durability);
+  options.durability = config.tracker.durability;
   options.boot_id = read_boot_id();
   options.rules = std::move(rules);
   options.tracker = {.levels = tracker::LevelSchedule(config.tracker.items, config.tracker.fp_rate),

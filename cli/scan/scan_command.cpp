@@ -18,7 +18,7 @@
 #include "cli/scan/scan_report.h"
 #include "cli/scan/scan_walk.h"
 #include "cli/usage/usage_report.h"
-#include "config/derived.h"
+#include "config/config.h"
 #include "scanner/errors.h"
 #include "scanner/report_json.h"
 #include "scanner/scan.h"
@@ -55,7 +55,7 @@ base::Result<> write_usage_file(const config::Config& config, scanner::UsageData
   constexpr int version = 1;
   scanner::UsageOptions options;
   options.children_max = 10'000;
-  options.copies = config::copy_rules(config);
+  options.copies = tracker::CopyRules(config.usage.copies);
   const auto usage = scanner::query_usage(database, "", options);
   if (!usage) return usage.error();
   nlohmann::ordered_json json{{"version", version}, {"scan", scan}};

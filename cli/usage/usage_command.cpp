@@ -23,7 +23,7 @@
 #include "cli/program/format.h"
 #include "cli/program/places.h"
 #include "cli/usage/usage_report.h"
-#include "config/derived.h"
+#include "config/config.h"
 #include "config/units.h"
 #include "scanner/report_json.h"
 #include "scanner/store/usage_database.h"
@@ -373,7 +373,7 @@ void run_for(const GlobalOptions& global, const UsageFlags& flags, const std::st
   auto database = open_database(config);
   if (flags.top) return print_top(database, flags, path);
   auto options = query_options(flags);
-  options.copies = config::copy_rules(config);
+  options.copies = tracker::CopyRules(config.usage.copies);
   const auto found = or_fail(scanner::query_usage(database, path, options));
   if (!found) throw not_found(path);
   check_owners(*found, flags);

@@ -14,8 +14,9 @@ namespace spoor::tracker {
 class CopyRules {
  public:
   struct Rule {
-    std::string path;   // a glob for each component (fnmatch(3))
-    double factor = 1;  // at least 1
+    std::string path = {};  // a glob for each component (fnmatch(3))
+    double factor = 1;      // at least 1
+    bool operator==(const Rule&) const = default;
   };
 
   CopyRules() = default;
