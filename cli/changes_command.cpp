@@ -137,9 +137,8 @@ class ChangesCommand {
   // How many scans a consumer has still to read; nothing if it has to start over.
   std::optional<std::uint64_t> lag_of(const scanner::Consumer& consumer, bool starts_over) {
     if (starts_over || consumer.feed_id != feed_id() || consumer.scan > latest_) return std::nullopt;
-    const auto until =
-        or_fail(scanner::read_changes(database_, {.since = consumer.scan, .until = {}, .after = {}},
-                                      [](const FeedEntry&) { return false; }));
+    const auto until = or_fail(
+        scanner::read_changes(database_, {.since = consumer.scan}, [](const FeedEntry&) { return false; }));
     return until ? std::optional(latest_ - consumer.scan) : std::nullopt;
   }
 

@@ -33,4 +33,8 @@ base::Error interrupted_error() {
   return {Errc::interrupted, "the scan was stopped; the next scan resumes it"};
 }
 
+void throw_if_stopped(const std::stop_token& stop) {
+  if (stop.stop_requested()) throw base::Failure(interrupted_error());
+}
+
 }  // namespace spoor::scanner

@@ -1,6 +1,7 @@
 // The errors of scanner/ that a caller handles differently from others.
 #pragma once
 
+#include <stop_token>
 #include <system_error>
 
 #include "base/error.h"
@@ -20,8 +21,9 @@ enum class Errc {
 const std::error_category& scanner_category();
 std::error_code make_error_code(Errc code);
 
-// For an operation that ends because a stop was requested.
+// For an operation that ends because a stop was requested; thrown as base::Failure by the other one.
 base::Error interrupted_error();
+void throw_if_stopped(const std::stop_token& stop);
 
 }  // namespace spoor::scanner
 

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/store/scan_record.h"
-#include "scanner/usage/history_query.h"
 #include "scanner/usage/usage_query.h"
 
 namespace spoor::scanner {

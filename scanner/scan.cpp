@@ -56,6 +56,8 @@ class Scan {
       return std::move(report_);
     } catch (const base::Failure& failure) {
       return failure.error;
+    } catch (const SqliteError& exception) {
+      return database_error("record a scan", transaction_.file(), exception);
     }
   }
 
@@ -68,8 +70,8 @@ class Scan {
 
  private:
   void begin() {
-    const bool file_feed_begins = transaction_.keep_files(context_.options.file_feed).value();
-    const bool owners_begin = transaction_.keep_owners(context_.options.owners_depth).value();
+    const bool file_feed_begins = transaction_.keep_files(context_.options.file_feed);
+    const bool owners_begin = transaction_.keep_owners(context_.options.owners_depth);
     begin_after_unfinished();
     ScanRecord& record = report_.record;
     record.id = transaction_.scan_id();
@@ -78,14 +80,14 @@ class Scan {
     record.partial = context_.input.partial;
     record.reason = reason_for_everything(file_feed_begins, owners_begin);
     record.walked_everything = !record.reason.empty();
-    if (record.walked_everything) transaction_.expect_many_changes().value();
+    if (record.walked_everything) transaction_.expect_many_changes();
     drives_ = match_drives(context_);
     find_settled();
   }
 
   // The last scan may have committed some, and not have ended.
   void begin_after_unfinished() {
-    const auto text = transaction_.setting(unfinished_key).value();
+    const auto text = transaction_.setting(unfinished_key);
     if (!text) {
       context_.is_resumed = false;
       return;
@@ -105,7 +107,7 @@ class Scan {
       context_.places = std::move(found->places);
       report_.dirs_replayed = context_.figures.dirs_walked;
     }
-    transaction_.changes().resume().value();
+    transaction_.changes().resume();
   }
 
   // The last complete scan knew all changes that were marked before it began. So what changed since got times
@@ -130,7 +132,7 @@ class Scan {
   }
 
   // "" if it is not stored.
-  std::string setting(std::string_view key) { return transaction_.setting(key).value().value_or(""); }
+  std::string setting(std::string_view key) { return transaction_.setting(key).value_or(""); }
 
   // Empty if the marks decide what is walked.
   std::string reason_for_everything(bool file_feed_begins, bool owners_begin) {
@@ -145,7 +147,7 @@ class Scan {
     if (transaction_.is_first()) return "it is the first scan";
     if (file_feed_begins) return "scan.file_feed was switched on";
     if (owners_begin) return "the owners of files are summed up from now on, and are not known yet";
-    if (transaction_.setting(rules_key).value() != options.rules.fingerprint())
+    if (transaction_.setting(rules_key) != options.rules.fingerprint())
       return "the rules on what is ignored have changed";
     // What was marked on other nodes, or under another name, and was not read yet, may not be read any more.
     if (setting(own_marks_key) != options.own_marks_of) return "scan.daemons or node.name has changed";
@@ -188,13 +190,13 @@ class Scan {
     UnfinishedScan unfinished{.reason = report_.record.reason,
                               .resets_feed = transaction_.changes().is_reset()};
     for (DriveWalk& walk : walks_) walk.keep_so_far(unfinished.places);
-    transaction_.links().apply_corrections(context_.environment.stop, LinkStore::At::commit).value();
+    transaction_.links().apply_corrections(context_.environment.stop, LinkStore::At::commit);
     unfinished.figures = context_.figures;
     unfinished.figures.audited = audit_.report().audited;
     unfinished.figures.missed = audit_.report().missed;
     unfinished.missed_paths = audit_.report().missed_paths;
-    transaction_.set_setting(unfinished_key, unfinished.encode()).value();
-    has_committed_ = transaction_.commit_so_far().value() || has_committed_;
+    transaction_.set_setting(unfinished_key, unfinished.encode());
+    has_committed_ = transaction_.commit_so_far() || has_committed_;
     committed_at_ = context_.environment.clock.steady_now();
   }
 
@@ -203,7 +205,7 @@ class Scan {
     if (has_kept_input_ || context_.is_resumed) return true;
     const std::string bytes = encode_unfinished_input(context_.options, context_.input, *marks_);
     if (bytes.size() > input_bytes_max) return false;
-    transaction_.set_setting(unfinished_input_key, bytes).value();
+    transaction_.set_setting(unfinished_input_key, bytes);
     has_kept_input_ = true;
     return true;
   }
@@ -226,12 +228,12 @@ class Scan {
     report_.mount_count = context_.mount_count;
     report_.mounts = std::move(context_.mounts);
     report_.drive_gaps = std::move(context_.drive_gaps);
-    transaction_.links().apply_corrections(context_.environment.stop).value();
+    transaction_.links().apply_corrections(context_.environment.stop);
     for (const KnownDrive& known : drives_) {
       const std::int64_t parent = DirectoryStore::parent_of_root(known.id);
-      const auto root = transaction_.directories().find(parent, "").value();
+      const auto root = transaction_.directories().find(parent, "");
       if (!root) continue;
-      const LinkCorrection links = transaction_.links().correction(known.id, "").value();
+      const LinkCorrection links = transaction_.links().correction(known.id, "");
       const Totals& totals = root->subtree;
       report_.record.files = saturating_add(report_.record.files, totals.files);
       report_.record.bytes = saturating_add(report_.record.bytes, subtract_links(totals.bytes, links.bytes));
@@ -242,8 +244,8 @@ class Scan {
     report_.record.figures.missed = report_.audit.missed;
     const base::WallTime at = report_.record.started_at;
     ScanHistory history(transaction_, context_.options.history, context_.touched, context_.environment.stop);
-    report_.history = history.record(at).value();
-    report_.limits = check_limits(transaction_, context_.options.limits, at).value();
+    report_.history = history.record(at);
+    report_.limits = check_limits(transaction_, context_.options.limits, at);
   }
 
   void commit() {
@@ -252,20 +254,20 @@ class Scan {
     context_.throw_if_stopped();
     const ScanInput& input = context_.input;
     const ScanOptions& options = context_.options;
-    transaction_.set_peers(input.book).value();
-    transaction_.set_setting(start_level_key, std::to_string(input.start_level)).value();
-    transaction_.set_setting(rules_key, options.rules.fingerprint()).value();
-    transaction_.set_setting(own_marks_key, options.own_marks_of).value();
+    transaction_.set_peers(input.book);
+    transaction_.set_setting(start_level_key, std::to_string(input.start_level));
+    transaction_.set_setting(rules_key, options.rules.fingerprint());
+    transaction_.set_setting(own_marks_key, options.own_marks_of);
     // The clock when a killed scan began is not known.
     if (!input.partial && !context_.is_resumed) {
       const auto began_ns = input.started_at.time_since_epoch().count();
-      transaction_.set_setting(clock_key, fmt::format("{} {}", began_ns, clock_ahead_ns_)).value();
+      transaction_.set_setting(clock_key, fmt::format("{} {}", began_ns, clock_ahead_ns_));
     }
     keep_stamps();
-    transaction_.changes().finish(options.oldest_unread, options.changes_kept_max).value();
-    transaction_.remove_setting(unfinished_key).value();
-    transaction_.remove_setting(unfinished_input_key).value();
-    transaction_.commit(report_.record).value();
+    transaction_.changes().finish(options.oldest_unread, options.changes_kept_max);
+    transaction_.remove_setting(unfinished_key);
+    transaction_.remove_setting(unfinished_input_key);
+    transaction_.commit(report_.record);
   }
 
   // At the end: a copy of the drive that has the stamp has all that this scan saw. A drive that does not take
@@ -277,7 +279,7 @@ class Scan {
       if (walk.failed()) continue;
       const std::string key = stamp_key(walk.id());
       if (context_.environment.stamp_drive(walk.drive().path, stamp, setting(key)))
-        transaction_.set_setting(key, stamp).value();
+        transaction_.set_setting(key, stamp);
     }
   }
 

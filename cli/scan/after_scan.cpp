@@ -263,7 +263,7 @@ base::Result<bool> run_for_changes(HookRun& run, scanner::UsageDatabase& databas
     // A deletion is also a change of the parent.
     return !entry.is_there || run.add(entry.path);
   };
-  const auto read = scanner::read_changes(database, {.since = *since, .until = until, .after = {}}, on_entry);
+  const auto read = scanner::read_changes(database, {.since = *since, .until = until}, on_entry);
   if (!read) return read.error();
   return read->has_value();
 }

@@ -27,7 +27,6 @@
 #include "config/units.h"
 #include "scanner/report_json.h"
 #include "scanner/store/usage_database.h"
-#include "scanner/usage/history_query.h"
 #include "scanner/usage/usage_query.h"
 #include "tracker/paths/path.h"
 

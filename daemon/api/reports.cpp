@@ -20,7 +20,6 @@
 #include "scanner/feed/change_feed.h"
 #include "scanner/report_json.h"
 #include "scanner/store/usage_database.h"
-#include "scanner/usage/history_query.h"
 #include "scanner/usage/usage_query.h"
 
 namespace spoor::daemon {

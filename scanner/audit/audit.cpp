@@ -50,7 +50,7 @@ class DriveAudit {
     DirectoryStore& directories = context_.transaction.directories();
     auto top = context_.environment.reader.open_drive(drive_.drive.path);
     const std::int64_t parent_of_root = DirectoryStore::parent_of_root(drive_.id);
-    const auto root = directories.find(parent_of_root, "").value();
+    const auto root = directories.find(parent_of_root, "");
     const bool is_known = root && root->state != DirectoryState::unread;
     if (is_known && !top) {
       walk_again("");  // the walk opens it as well, and reports the error
@@ -66,12 +66,12 @@ class DriveAudit {
       // The directory that the audit continues behind may be gone, and so may those above it.
       std::int64_t above = root->id;
       for (tracker::ComponentCursor at(*after); at.next();) {
-        const auto row = directories.find(above, at.component()).value();
+        const auto row = directories.find(above, at.component());
         if (!row) break;
         enter(*row, at.prefix());
         above = row->id;
       }
-      tree.seek_behind(*after).value();
+      tree.seek_behind(*after);
     }
     visit_rows(tree, count);
     return std::move(outcome_);
@@ -98,7 +98,7 @@ class DriveAudit {
     while (outcome_.visited < count && differing_bytes_ < differing_bytes_max) {
       context_.throw_if_stopped();
       if (!has_time()) return;
-      const auto row = tree.next().value();
+      const auto row = tree.next();
       outcome_.is_at_end = !row;
       if (!row) return;
       ++outcome_.visited;
@@ -162,7 +162,7 @@ class DriveAudit {
       // A name that comes or goes elsewhere changes the ctime of the file under all its names, and is marked
       // there. Names that the rules ignore change a directory's own times, and no mark can cover that.
       const bool may_be_a_link =
-          listing->own == row.own && context_.transaction.links().holds_any(drive_.id, path).value();
+          listing->own == row.own && context_.transaction.links().holds_any(drive_.id, path);
       if (may_be_a_link || level.is_uncertain || row.entries == listing->entries) {
         differs_without_count(number, path);
       } else {
@@ -320,7 +320,7 @@ DifferingPaths Audit::run(const std::vector<KnownDrive>& drives, bool walks_ever
 // What is stored: the state, and if there is one, NUL and the position.
 Audit::OnDrive Audit::restore(const KnownDrive& drive) {
   OnDrive on{drive, AuditState::begun(context_.input.started_at), std::nullopt};
-  const std::string stored = context_.transaction.setting(audit_key(drive.id)).value().value_or("");
+  const std::string stored = context_.transaction.setting(audit_key(drive.id)).value_or("");
   const std::size_t end = stored.find('\0');
   if (const auto state = AuditState::parse(stored.substr(0, end))) {
     on.state = *state;
@@ -333,7 +333,7 @@ Audit::OnDrive Audit::restore(const KnownDrive& drive) {
 
 void Audit::run_on(OnDrive& on, base::SteadyTime started, base::SteadyTime until, DifferingPaths& differing) {
   const std::int64_t parent = DirectoryStore::parent_of_root(on.drive.id);
-  const auto root = context_.transaction.directories().find(parent, "").value();
+  const auto root = context_.transaction.directories().find(parent, "");
   const std::uint64_t all = root ? 1 + root->directories : 0;
   const std::uint64_t due = on.state.due(all, context_.options.audit_period);
   if (due == 0) return;
@@ -369,7 +369,7 @@ void Audit::keep(bool walked_everything, const std::vector<ScanError>& failed) {
     }
     std::string text = on.state.to_text();
     if (on.position) text += '\0' + *on.position;
-    context_.transaction.set_setting(audit_key(on.drive.id), text).value();
+    context_.transaction.set_setting(audit_key(on.drive.id), text);
     oldest = std::min(oldest.value_or(on.state.oldest()), on.state.oldest());
   }
   // The clock may have been set back while the scan ran.

@@ -29,12 +29,12 @@ struct FeedEntry {
 };
 
 struct FeedRange {
-  std::uint64_t since = 0;             // the last scan whose changes the caller has
-  std::optional<std::uint64_t> until;  // nothing: the last scan
-  std::optional<std::string> after;    // starts after this path, a directory of the same range
-  bool files = false;                  // reports files, too
-  std::string drive = {};              // only changes on the drive of this path; empty: all drives
-  std::string after_file = {};         // in `after`, starts after this file; empty: at its first file
+  std::uint64_t since = 0;                  // the last scan whose changes the caller has
+  std::optional<std::uint64_t> until = {};  // nothing: the last scan
+  std::optional<std::string> after = {};    // starts after this path, a directory of the same range
+  bool files = false;                       // reports files, too
+  std::string drive = {};                   // only changes on the drive of this path; empty: all drives
+  std::string after_file = {};              // in `after`, starts after this file; empty: at its first file
   // Instead of the changes: all that is below the root, as new, with `until` as the scan.
   bool everything = false;
 

@@ -9,6 +9,7 @@
 
 #include "scanner/database/checksum_vfs.h"
 #include "scanner/database/database_files.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
@@ -129,8 +130,7 @@ void copy_rows(DamagedRows& from, SqliteDatabase& to) {
   to.exec(erase_unreachable);
 }
 
-}  // namespace
-
+// A query for the rows that match `rest`, and the row that it returns.
 std::string select_history(std::string_view rest) {
   return std::string("SELECT id, name, drive, inode, birth, points FROM history WHERE ").append(rest);
 }
@@ -142,12 +142,23 @@ HistoryRow read_history_row(const SqliteStatement& row) {
           std::string(row.blob(5))};
 }
 
+}  // namespace
+
 void create_history_tables(SqliteDatabase& database) { database.exec(tables); }
 
 void drop_history_tables(SqliteDatabase& database) { database.exec("DROP TABLE history"); }
 
 bool has_history_tables(SqliteDatabase& database) {
   return database.number("SELECT count(*) FROM sqlite_master WHERE name = 'history'") > 0;
+}
+
+std::int64_t history_since(SqliteDatabase& database) {
+  return number_setting(database, history_since_key, 0);
+}
+
+bool is_history_full(SqliteDatabase& database) {
+  const std::string counts = find_setting(database, history_counts_key).value_or("");
+  return !counts.empty() && !counts.ends_with(" 0");
 }
 
 CopiedHistory copy_history(const std::filesystem::path& from, SqliteDatabase& to) {
@@ -188,6 +199,7 @@ CopiedHistory copy_history(const std::filesystem::path& from, SqliteDatabase& to
 HistoryStore::HistoryStore(SqliteDatabase& database)
     : database_(database),
       find_(database, select_history("parent = ?1 AND name = ?2")),
+      all_children_(database, select_history("parent = ?1 ORDER BY name")),
       children_(database, select_history("parent = ?1 AND name >= ?2 AND (?3 OR name > ?2) "
                                          "ORDER BY name LIMIT ?4")),
       add_(database,
@@ -203,6 +215,23 @@ HistoryStore::HistoryStore(SqliteDatabase& database)
 
 std::optional<HistoryRow> HistoryStore::find(std::int64_t parent, std::string_view name) {
   return find_.find(read_history_row, parent, name);
+}
+
+std::optional<HistoryRow> HistoryStore::find_path(std::string_view path) {
+  auto row = find(parent_of_root, "");
+  for (tracker::ComponentCursor at(path); row && at.next();) row = find(row->id, at.component());
+  return row;
+}
+
+void HistoryStore::open(std::int64_t parent) {
+  all_children_.reset();
+  all_children_.bind(1, parent);
+  step();
+}
+
+void HistoryStore::step() {
+  row_.reset();
+  if (all_children_.step()) row_ = read_history_row(all_children_);
 }
 
 std::vector<HistoryRow> HistoryStore::children(std::int64_t parent, const std::optional<std::string>& after,

@@ -50,6 +50,13 @@ class HistoryStore {
   explicit HistoryStore(SqliteDatabase& database);
 
   std::optional<HistoryRow> find(std::int64_t parent, std::string_view name);
+  std::optional<HistoryRow> find_path(std::string_view path);
+
+  // Goes to the first child of this row, by name.
+  void open(std::int64_t parent);
+  // The current child; nothing after the last one.
+  const std::optional<HistoryRow>& row() const { return row_; }
+  void step();
 
   // At most `count_max` children by name, after the name `after`.
   std::vector<HistoryRow> children(std::int64_t parent, const std::optional<std::string>& after,
@@ -78,6 +85,7 @@ class HistoryStore {
  private:
   SqliteDatabase& database_;
   SqliteStatement find_;
+  SqliteStatement all_children_;
   SqliteStatement children_;
   SqliteStatement add_;
   SqliteStatement update_;
@@ -85,12 +93,16 @@ class HistoryStore {
   SqliteStatement below_;
   SqliteStatement erase_;
   SqliteStatement first_gone_;
+  std::optional<HistoryRow> row_;
 };
 
 // Throw SqliteError.
 void create_history_tables(SqliteDatabase& database);
 void drop_history_tables(SqliteDatabase& database);
 bool has_history_tables(SqliteDatabase& database);
+// When the history begins, and whether directories were refused one because of a bound.
+std::int64_t history_since(SqliteDatabase& database);
+bool is_history_full(SqliteDatabase& database);
 
 // Copies what can be read of the history in the file `from`, a damaged database, to one that has none, and in
 // which a transaction is open: the next scan continues it. A directory below one that cannot be read is lost.
@@ -101,9 +113,5 @@ struct CopiedHistory {
   bool is_whole = true;  // false, too, if it cannot be seen whether there is a history
 };
 CopiedHistory copy_history(const std::filesystem::path& from, SqliteDatabase& to);
-
-// A query for the rows that match `rest`, and the row that it returns.
-std::string select_history(std::string_view rest);
-HistoryRow read_history_row(const SqliteStatement& row);
 
 }  // namespace spoor::scanner

@@ -11,12 +11,10 @@ ChangeLog::ChangeLog(SqliteDatabase& database, std::uint64_t scan)
       scan_(scan),
       is_off_(scan == 1) {}
 
-base::Result<> ChangeLog::add(std::int64_t drive, std::string_view path, Change change) {
-  if (is_off_) return {};
-  return guarded("record a change", database_, [&] {
-    insert_.run(scan_, drive, path, static_cast<int>(change));
-    ++entries_;
-  });
+void ChangeLog::add(std::int64_t drive, std::string_view path, Change change) {
+  if (is_off_) return;
+  insert_.run(scan_, drive, path, static_cast<int>(change));
+  ++entries_;
 }
 
 void ChangeLog::keep_files() {
@@ -33,34 +31,25 @@ void ChangeLog::add_file(std::int64_t directory, std::string_view name, Change c
   ++entries_;
 }
 
-base::Result<> ChangeLog::resume() {
-  return guarded("count the changes", database_, [&] {
-    const auto count = [&](const char* text) {
-      SqliteStatement query(database_, text, scan_);
-      query.step();
-      entries_ += query.number<std::uint64_t>(0);
-    };
-    count("SELECT count(*) FROM changes WHERE scan = ?1");
-    if (insert_file_) count("SELECT count(*) FROM file_changes WHERE scan = ?1");
-  });
+void ChangeLog::resume() {
+  const auto count = [&](const char* text) {
+    entries_ += static_cast<std::uint64_t>(SqliteStatement(database_, text).find_number(scan_).value());
+  };
+  count("SELECT count(*) FROM changes WHERE scan = ?1");
+  if (insert_file_) count("SELECT count(*) FROM file_changes WHERE scan = ?1");
 }
 
-base::Result<> ChangeLog::finish(std::optional<std::uint64_t> unread, std::uint64_t entries_max) {
-  return guarded("delete old changes", database_, [&] {
-    if (is_off_) return forget_until(scan_);
-    SqliteStatement(database_, "INSERT INTO feed(scan, entries) VALUES(?, ?)", scan_, entries_).run();
-    const std::uint64_t old = scan_ > scans_kept ? scan_ - scans_kept : 0;
-    std::uint64_t last = std::min(old, unread.value_or(scan_) - 1);
-    // The last scan beyond `entries_max`, read or not.
-    SqliteStatement surplus(database_,
-                            "SELECT ifnull(max(scan), 0) FROM (SELECT scan, sum(entries) OVER (ORDER BY scan "
-                            "DESC) AS newer FROM feed) WHERE newer > ?1 AND scan <= ?2",
-                            entries_max, old);
-    surplus.step();
-    last = std::max(last, surplus.number<std::uint64_t>(0));
-    surplus.reset();
-    forget_until(last);
-  });
+void ChangeLog::finish(std::optional<std::uint64_t> unread, std::uint64_t entries_max) {
+  if (is_off_) return forget_until(scan_);
+  SqliteStatement(database_, "INSERT INTO feed(scan, entries) VALUES(?, ?)", scan_, entries_).run();
+  const std::uint64_t old = scan_ > scans_kept ? scan_ - scans_kept : 0;
+  // The last scan beyond `entries_max`, read or not.
+  const auto surplus =
+      SqliteStatement(database_,
+                      "SELECT ifnull(max(scan), 0) FROM (SELECT scan, sum(entries) OVER (ORDER BY scan "
+                      "DESC) AS newer FROM feed) WHERE newer > ?1 AND scan <= ?2")
+          .find_number(entries_max, old);
+  forget_until(std::max(std::min(old, unread.value_or(scan_) - 1), static_cast<std::uint64_t>(*surplus)));
 }
 
 void ChangeLog::forget_until(std::uint64_t scan) {

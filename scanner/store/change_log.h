@@ -5,7 +5,6 @@
 #include <optional>
 #include <string_view>
 
-#include "base/error.h"
 #include "scanner/database/sqlite.h"
 
 namespace spoor::scanner {
@@ -17,7 +16,7 @@ enum class Change : std::uint8_t {
   deleted = 4,  // with everything below it, which is not listed
 };
 
-// Writes the changes of one scan. Failures are Errc::database_failed or database_damaged.
+// Writes the changes of one scan. Failures are SqliteError.
 //
 // Not thread-safe. Works in the transaction that is open on the database, which must outlive it.
 class ChangeLog {
@@ -29,13 +28,13 @@ class ChangeLog {
   ChangeLog(SqliteDatabase& database, std::uint64_t scan);
 
   // `path` is the logical one, "" the root of the drive.
-  base::Result<> add(std::int64_t drive, std::string_view path, Change change);
+  void add(std::int64_t drive, std::string_view path, Change change);
 
   // Enables add_file(); the table of file changes must exist.
   void keep_files();
 
   // Records a change of a file in the directory of this id, which add() records as changed. Requires
-  // keep_files(). Throws SqliteError.
+  // keep_files().
   void add_file(std::int64_t directory, std::string_view name, Change change);
 
   // Drops all changes in finish(), and records no more in this scan: every consumer has to read everything.
@@ -44,12 +43,12 @@ class ChangeLog {
   bool is_reset() const { return is_off_; }
 
   // A scan of this number was begun before, and has committed some. After keep_files(), if files are stored.
-  base::Result<> resume();
+  void resume();
 
   // Call after the last change. Deletes the changes of scans older than `scans_kept` that every consumer has
   // read (`unread` is the oldest scan that a consumer has still to read), and of those older scans also the
   // oldest beyond `entries_max` entries.
-  base::Result<> finish(std::optional<std::uint64_t> unread, std::uint64_t entries_max);
+  void finish(std::optional<std::uint64_t> unread, std::uint64_t entries_max);
 
  private:
   void forget_until(std::uint64_t scan);

@@ -63,13 +63,10 @@ std::vector<DirectoryRow> DirectoryTables::children(std::int64_t parent,
   return rows;
 }
 
-DirectoryTables::Found DirectoryTables::find_path(std::int64_t drive, std::string_view path) {
-  Found found{find(parent_of_root(drive), "")};
-  for (tracker::ComponentCursor at(path); found.row && at.next();) {
-    if (found.row->state == DirectoryState::unread) found.is_below_unread = true;
-    found.row = find(found.row->id, at.component());
-  }
-  return found;
+std::optional<DirectoryRow> DirectoryTables::find_path(std::int64_t drive, std::string_view path) {
+  auto row = find(parent_of_root(drive), "");
+  for (tracker::ComponentCursor at(path); row && at.next();) row = find(row->id, at.component());
+  return row;
 }
 
 DirectoryStore::DirectoryStore(SqliteDatabase& database, std::int64_t next_id)
@@ -81,78 +78,53 @@ DirectoryStore::DirectoryStore(SqliteDatabase& database, std::int64_t next_id)
       next_id_(next_id),
       first_in_place_(next_id) {}
 
-base::Result<std::optional<DirectoryRow>> DirectoryStore::find(std::int64_t parent, std::string_view name) {
-  return guarded("look up a directory", database_, [&] { return DirectoryTables::find(parent, name); });
-}
-
-base::Result<std::vector<DirectoryRow>> DirectoryStore::children(std::int64_t parent,
-                                                                 const std::optional<std::string>& after,
-                                                                 std::size_t count_max,
-                                                                 const WantsChild& wants) {
-  return guarded("list directories", database_,
-                 [&] { return DirectoryTables::children(parent, after, count_max, wants); });
-}
-
-base::Result<bool> DirectoryStore::has_children(std::int64_t parent, const Subdirectories& found) {
-  return guarded("list directories", database_, [&] {
-    std::size_t same = 0;
-    bool are_same = true;
-    names_.for_each(parent, std::nullopt, [&](std::string_view name, const NamedDirectory& directory) {
-      are_same = same < found.size() && found[same].name == name && found[same].inode == directory.inode;
-      ++same;
-      return are_same;
-    });
-    return are_same && same == found.size();
+bool DirectoryStore::has_children(std::int64_t parent, const Subdirectories& found) {
+  std::size_t same = 0;
+  bool are_same = true;
+  names_.for_each(parent, std::nullopt, [&](std::string_view name, const NamedDirectory& directory) {
+    are_same = same < found.size() && found[same].name == name && found[same].inode == directory.inode;
+    ++same;
+    return are_same;
   });
+  return are_same && same == found.size();
 }
 
-base::Result<std::int64_t> DirectoryStore::newest_below(const DirectoryRow& row) {
-  return guarded("look up directories", database_, [&] {
-    std::int64_t newest = std::numeric_limits<std::int64_t>::min();
-    names_.for_each(row.id, std::nullopt, [&](std::string_view name, const NamedDirectory& directory) {
-      newest = std::max(newest, row_of(name, directory).subtree.mtime_ns);
-      return true;
-    });
-    return newest;
+std::int64_t DirectoryStore::newest_below(const DirectoryRow& row) {
+  std::int64_t newest = std::numeric_limits<std::int64_t>::min();
+  names_.for_each(row.id, std::nullopt, [&](std::string_view name, const NamedDirectory& directory) {
+    newest = std::max(newest, row_of(name, directory).subtree.mtime_ns);
+    return true;
   });
+  return newest;
 }
 
-base::Result<> DirectoryStore::put(const DirectoryRow& row) {
-  return guarded("write a directory", database_, [&] {
-    const bool is_in_place = row.id >= first_in_place_;
-    SqliteStatement& put = is_in_place ? put_ : put_newer_;
-    const std::string bytes = encode_row(row);
-    put.run(row.id, std::string_view(bytes), std::string_view(row.owners));
-    if (is_in_place) return;
-    has_newer_ = true;
-    ++put_apart_;
-  });
+void DirectoryStore::put(const DirectoryRow& row) {
+  const bool is_in_place = row.id >= first_in_place_;
+  SqliteStatement& put = is_in_place ? put_ : put_newer_;
+  const std::string bytes = encode_row(row);
+  put.run(row.id, std::string_view(bytes), std::string_view(row.owners));
+  if (is_in_place) return;
+  has_newer_ = true;
+  ++put_apart_;
 }
 
-base::Result<> DirectoryStore::put_names(std::int64_t parent, const NameChanges& changes) {
-  return guarded("write the names of directories", database_, [&] { names_.apply(parent, changes); });
+void DirectoryStore::put(std::int64_t parent, const DirectoryRow& row) {
+  put(row);
+  put_names(parent, {{row.name, named(row)}});
 }
 
-base::Result<> DirectoryStore::put(std::int64_t parent, const DirectoryRow& row) {
-  if (auto written = put(row); !written) return written;
-  return put_names(parent, {{row.name, named(row)}});
-}
-
-base::Result<std::uint64_t> DirectoryStore::erase(const DirectoryRow& row, const std::stop_token& stop) {
-  using Erased = base::Result<std::uint64_t>;
-  return guarded("remove directories", database_, [&]() -> Erased {
-    std::uint64_t erased = 1;
-    std::vector<std::int64_t> parents;
-    if (row.directories > 0) parents.push_back(row.id);
-    while (!parents.empty()) {
-      if (stop.stop_requested()) return interrupted_error();
-      const std::int64_t parent = parents.back();
-      parents.pop_back();
-      erase_children(parent, parents, erased);
-    }
-    erase_row(row.id);
-    return erased;
-  });
+std::uint64_t DirectoryStore::erase(const DirectoryRow& row, const std::stop_token& stop) {
+  std::uint64_t erased = 1;
+  std::vector<std::int64_t> parents;
+  if (row.directories > 0) parents.push_back(row.id);
+  while (!parents.empty()) {
+    throw_if_stopped(stop);
+    const std::int64_t parent = parents.back();
+    parents.pop_back();
+    erase_children(parent, parents, erased);
+  }
+  erase_row(row.id);
+  return erased;
 }
 
 // Adds the children that have children themselves to `parents`.
@@ -174,13 +146,11 @@ void DirectoryStore::erase_row(std::int64_t id) {
   erase_newer_.run();
 }
 
-base::Result<> DirectoryStore::merge() {
+void DirectoryStore::merge() {
   first_in_place_ = 0;
-  if (!has_newer_) return {};
-  return guarded("merge the rows of directories", database_, [&] {
-    merge_newer_rows(database_);
-    has_newer_ = false;
-  });
+  if (!has_newer_) return;
+  merge_newer_rows(database_);
+  has_newer_ = false;
 }
 
 void merge_newer_rows(SqliteDatabase& database) {
@@ -205,12 +175,6 @@ DirectoryRow* ChildRows::peek() {
   return at_ < fetched_.size() ? &fetched_[at_] : nullptr;
 }
 
-JoinedChildren::JoinedChildren(DirectoryTables& tables, const std::vector<std::int64_t>& parents,
-                               const std::optional<std::string>& after) {
-  on_drives_.reserve(parents.size());
-  for (const std::int64_t parent : parents) on_drives_.emplace_back(tables, parent, after);
-}
-
 const std::string* JoinedChildren::peek() {
   const std::string* first = nullptr;
   for (ChildRows& rows : on_drives_) {
@@ -230,54 +194,49 @@ void JoinedChildren::take(const std::string& name,
   }
 }
 
-StoredTree::StoredTree(DirectoryStore& store, const DirectoryRow& row, std::string_view path)
-    : store_(store), parent_of_root_(0), has_begun_(true), path_(path) {
+StoredTree::StoredTree(DirectoryTables& tables, const DirectoryRow& row, std::string_view path)
+    : tables_(tables), parent_of_root_(0), has_begun_(true), path_(path) {
   go_below(row, std::nullopt);
 }
 
-base::Result<> StoredTree::seek_behind(std::string_view path) {
+void StoredTree::seek_behind(std::string_view path) {
   has_begun_ = true;
-  return guarded("list directories", store_.database(), [&] {
-    DirectoryTables& tables = store_;
-    auto row = tables.find(parent_of_root_, "");
-    for (tracker::ComponentCursor at(path); row && at.next();) {
-      const std::string name(at.component());
-      go_below(*row, name);
-      row = tables.find(row->id, name);
-      path_ = tracker::join_path(path_, name);
-    }
-    if (row) go_below(*row, std::nullopt);
-  });
+  auto row = tables_.find(parent_of_root_, "");
+  for (tracker::ComponentCursor at(path); row && at.next();) {
+    const std::string name(at.component());
+    go_below(*row, name);
+    row = tables_.find(row->id, name);
+    path_ = tracker::join_path(path_, name);
+  }
+  if (row) go_below(*row, std::nullopt);
 }
 
 void StoredTree::go_below(const DirectoryRow& row, std::optional<std::string> after) {
-  if (row.directories > 0) open_.push_back({ChildRows(store_, row.id, std::move(after)), path_.size()});
+  if (row.directories > 0) open_.push_back({ChildRows(tables_, row.id, std::move(after)), path_.size()});
 }
 
 void StoredTree::skip_below(const DirectoryRow& row) {
   if (row.directories > 0) open_.pop_back();
 }
 
-base::Result<std::optional<DirectoryRow>> StoredTree::next() {
+std::optional<DirectoryRow> StoredTree::next() {
   if (!std::exchange(has_begun_, true)) {
-    auto root = store_.find(parent_of_root_, "");
-    if (root && *root) go_below(**root, std::nullopt);
+    auto root = tables_.find(parent_of_root_, "");
+    if (root) go_below(*root, std::nullopt);
     return root;
   }
-  return guarded("list directories", store_.database(), [&]() -> std::optional<DirectoryRow> {
-    for (; !open_.empty(); open_.pop_back()) {
-      Level& level = open_.back();
-      DirectoryRow* const row = level.children.peek();
-      if (row == nullptr) continue;
-      DirectoryRow found = std::move(*row);
-      level.children.pop();
-      path_.resize(level.path_bytes);
-      path_ = tracker::join_path(path_, found.name);
-      go_below(found, std::nullopt);
-      return found;
-    }
-    return std::nullopt;
-  });
+  for (; !open_.empty(); open_.pop_back()) {
+    Level& level = open_.back();
+    DirectoryRow* const row = level.children.peek();
+    if (row == nullptr) continue;
+    DirectoryRow found = std::move(*row);
+    level.children.pop();
+    path_.resize(level.path_bytes);
+    path_ = tracker::join_path(path_, found.name);
+    go_below(found, std::nullopt);
+    return found;
+  }
+  return std::nullopt;
 }
 
 }  // namespace spoor::scanner

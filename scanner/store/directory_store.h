@@ -37,16 +37,14 @@ class DirectoryTables {
   using WantsChild = std::function<bool(std::string_view name)>;
 
   std::optional<DirectoryRow> find(std::int64_t parent, std::string_view name);
+
+  // At most `count_max` of the wanted children by name, after the name `after`, or from the first one without
+  // it. Rows are read of these alone.
   std::vector<DirectoryRow> children(std::int64_t parent, const std::optional<std::string>& after,
                                      std::size_t count_max, const WantsChild& wants = {});
 
-  // The directory of this path on a drive, and whether one above it is unread: then the rows below that may
-  // be outdated or missing.
-  struct Found {
-    std::optional<DirectoryRow> row;
-    bool is_below_unread = false;
-  };
-  Found find_path(std::int64_t drive, std::string_view path);
+  // The directory of this path on a drive.
+  std::optional<DirectoryRow> find_path(std::int64_t drive, std::string_view path);
 
  protected:
   DirectoryRow row_of(std::string_view name, const NamedDirectory& directory);
@@ -61,45 +59,34 @@ class DirectoryTables {
   std::optional<OldDirectories> old_;  // instead of these
 };
 
-// The same, also for writing, with errors as values: Errc::database_failed or database_damaged, unless noted
-// otherwise. Works in the transaction that is open on the database.
+// The same, also for writing. Works in the transaction that is open on the database.
 class DirectoryStore : public DirectoryTables {
  public:
   // new_id() starts at `next_id`.
   DirectoryStore(SqliteDatabase& database, std::int64_t next_id);
 
-  base::Result<std::optional<DirectoryRow>> find(std::int64_t parent, std::string_view name);
-
-  // At most `count_max` of the wanted children by name, after the name `after`, or from the first one without
-  // it. Rows are read of these alone.
-  base::Result<std::vector<DirectoryRow>> children(std::int64_t parent,
-                                                   const std::optional<std::string>& after,
-                                                   std::size_t count_max, const WantsChild& wants = {});
-
   // Whether all children, by name and inode number, are those found.
-  base::Result<bool> has_children(std::int64_t parent, const Subdirectories& found);
+  bool has_children(std::int64_t parent, const Subdirectories& found);
 
   // The newest mtime of its children's subtrees; the lowest std::int64_t without children.
-  base::Result<std::int64_t> newest_below(const DirectoryRow& row);
+  std::int64_t newest_below(const DirectoryRow& row);
 
   // Adds the row, or replaces that of the same id, which must not be 0. Its name is put apart.
-  base::Result<> put(const DirectoryRow& row);
-  base::Result<> put_names(std::int64_t parent, const NameChanges& changes);
+  void put(const DirectoryRow& row);
+  void put_names(std::int64_t parent, const NameChanges& changes) { names_.apply(parent, changes); }
 
   // Both, of one directory.
-  base::Result<> put(std::int64_t parent, const DirectoryRow& row);
+  void put(std::int64_t parent, const DirectoryRow& row);
 
-  // Removes the row and all below it, but not its name. Returns the number of removed rows, or
-  // Errc::interrupted if a stop was requested.
-  base::Result<std::uint64_t> erase(const DirectoryRow& row, const std::stop_token& stop);
+  // Removes the row and all below it, but not its name. Returns the number of removed rows. Throws
+  // Errc::interrupted as base::Failure if a stop was requested.
+  std::uint64_t erase(const DirectoryRow& row, const std::stop_token& stop);
 
   // Merges the newer rows; from now on, rows are put where they stay.
-  base::Result<> merge();
+  void merge();
 
   // How many rows were put to be merged later.
   std::uint64_t put_apart() const { return put_apart_; }
-
-  SqliteDatabase& database() { return database_; }
 
   // An id that was never used before.
   std::int64_t new_id() { return next_id_++; }
@@ -144,30 +131,18 @@ class ChildRows {
   bool all_fetched_;
 };
 
-// The same with errors as values, as those of DirectoryStore.
-class StoredChildren {
- public:
-  StoredChildren(DirectoryStore& store, std::int64_t parent) : store_(store), rows_(store, parent) {}
-
-  base::Result<DirectoryRow*> peek() {
-    return guarded("list directories", store_.database(), [&] { return rows_.peek(); });
-  }
-  void pop() { rows_.pop(); }
-
- private:
-  DirectoryStore& store_;
-  ChildRows rows_;
-};
-
 // The children of one logical directory by name, joined over the drives that have it. Failures are
 // SqliteError.
 //
 // Not thread-safe.
 class JoinedChildren {
  public:
-  // `parents`: the rows of the directory. Starts after the name `after`, if given.
-  JoinedChildren(DirectoryTables& tables, const std::vector<std::int64_t>& parents,
-                 const std::optional<std::string>& after = std::nullopt);
+  // `parents`: the rows of the directory, with an `id` each. Starts after the name `after`, if given.
+  template <class Parents>
+  JoinedChildren(DirectoryTables& tables, const Parents& parents,
+                 const std::optional<std::string>& after = std::nullopt) {
+    for (const auto& parent : parents) on_drives_.emplace_back(tables, parent.id, after);
+  }
 
   // The next name; null after the last one. Valid until the next call.
   const std::string* peek();
@@ -182,23 +157,23 @@ class JoinedChildren {
 };
 
 // The stored directories of one drive in the order of a walk: the root first, each before those below it.
-// Failures are those of DirectoryStore.
+// Failures are SqliteError.
 //
 // Not thread-safe. The rows must not be written during the iteration.
 class StoredTree {
  public:
-  // `store` must outlive it.
-  StoredTree(DirectoryStore& store, std::int64_t parent_of_root)
-      : store_(store), parent_of_root_(parent_of_root) {}
+  // `tables` must outlive it.
+  StoredTree(DirectoryTables& tables, std::int64_t parent_of_root)
+      : tables_(tables), parent_of_root_(parent_of_root) {}
 
   // Only those below `row`, which has this path.
-  StoredTree(DirectoryStore& store, const DirectoryRow& row, std::string_view path);
+  StoredTree(DirectoryTables& tables, const DirectoryRow& row, std::string_view path);
 
   // Starts after the directory of this path, even if it no longer exists. Once, before next().
-  base::Result<> seek_behind(std::string_view path);
+  void seek_behind(std::string_view path);
 
   // The next directory; nothing after the last one.
-  base::Result<std::optional<DirectoryRow>> next();
+  std::optional<DirectoryRow> next();
 
   // Skips all below `row`, which next() returned last.
   void skip_below(const DirectoryRow& row);
@@ -214,12 +189,18 @@ class StoredTree {
 
   void go_below(const DirectoryRow& row, std::optional<std::string> after);
 
-  DirectoryStore& store_;
+  DirectoryTables& tables_;
   const std::int64_t parent_of_root_;
   bool has_begun_ = false;
   std::deque<Level> open_;
   std::string path_;
 };
+
+// Whether the path is one below `top`, which is not itself.
+inline bool is_below(std::string_view path, std::string_view top) {
+  if (top.empty()) return !path.empty();
+  return path.size() > top.size() && path.starts_with(top) && path[top.size()] == '/';
+}
 
 inline NamedDirectory named(const DirectoryRow& row) { return {row.id, row.inode, row.birth}; }
 

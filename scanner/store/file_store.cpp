@@ -234,22 +234,16 @@ bool StoredFiles::fetch() {
   return true;
 }
 
-base::Result<> FileFeed::add(std::int64_t directory, const Files& files) {
-  return guarded("write the files of a directory", database_, [&] { store_.add(directory, files); });
-}
-
-base::Result<bool> FileFeed::update(const DirectoryRow& before, const Files& files, bool differs) {
-  return guarded("write the files of a directory", database_, [&] {
-    const bool is_known = (before.own.files == 0 && !is_first_) || store_.has(before.id);
-    if (!is_known) {
-      store_.add(before.id, files);
-      return !differs || is_first_;
-    }
-    if (!differs) return true;
-    store_.update(before.id, files,
-                  [&](std::string_view name, Change change) { changes_.add_file(before.id, name, change); });
-    return true;
-  });
+bool FileFeed::update(const DirectoryRow& before, const Files& files, bool differs) {
+  const bool is_known = (before.own.files == 0 && !is_first_) || store_.has(before.id);
+  if (!is_known) {
+    store_.add(before.id, files);
+    return !differs || is_first_;
+  }
+  if (!differs) return true;
+  store_.update(before.id, files,
+                [&](std::string_view name, Change change) { changes_.add_file(before.id, name, change); });
+  return true;
 }
 
 }  // namespace spoor::scanner

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "base/byte_codec.h"
-#include "base/error.h"
 #include "scanner/database/sqlite.h"
 #include "scanner/store/change_log.h"
 #include "scanner/store/directory_row.h"
@@ -134,25 +133,23 @@ class StoredFiles {
 };
 
 // Stores the files of the directories that a scan reads, if scan.file_feed is on, and records which of them
-// changed. Files of a new directory are not recorded: all of them are new. Failures are Errc::database_failed
-// or database_damaged.
+// changed. Files of a new directory are not recorded: all of them are new. Failures are SqliteError.
 //
 // Not thread-safe. Works in the transaction that is open on the database, which must outlive it.
 class FileFeed {
  public:
   // `is_first`: no earlier scan stored files, so no consumer reads the file changes of this one.
   FileFeed(SqliteDatabase& database, ChangeLog& changes, bool is_first)
-      : database_(database), store_(database), changes_(changes), is_first_(is_first) {}
+      : store_(database), changes_(changes), is_first_(is_first) {}
 
   // Adds the files of a directory for which none are stored.
-  base::Result<> add(std::int64_t directory, const Files& files);
+  void add(std::int64_t directory, const Files& files) { store_.add(directory, files); }
 
   // Updates the files of a directory that was read before; `before` is its stored row. Returns false if it
   // changed and its previous files are unknown: it was unreadable for the first scan that stored files.
-  base::Result<bool> update(const DirectoryRow& before, const Files& files, bool differs);
+  bool update(const DirectoryRow& before, const Files& files, bool differs);
 
  private:
-  SqliteDatabase& database_;
   FileStore store_;
   ChangeLog& changes_;
   const bool is_first_;

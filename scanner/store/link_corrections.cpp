@@ -26,6 +26,12 @@ std::string walk_key(std::string_view path) {
   return key;
 }
 
+std::string path_of_key(std::string_view key) {
+  std::string path(key);
+  std::ranges::replace(path, separator, '/');
+  return path;
+}
+
 std::string_view common_ancestor(std::string_view key, std::string_view other) {
   if (key.empty() || other.empty()) return {};
   const auto [end, end_of_other] = std::ranges::mismatch(key, other);

@@ -16,6 +16,7 @@ namespace spoor::scanner {
 // The path as a key whose bytewise order is that of a depth-first walk by name: a directory, then all below
 // it. No name contains the NUL that takes the place of the slash.
 std::string walk_key(std::string_view path);
+std::string path_of_key(std::string_view key);
 
 // The key of the lowest common ancestor; a key counts as its own ancestor.
 std::string_view common_ancestor(std::string_view key, std::string_view other);

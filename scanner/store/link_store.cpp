@@ -28,12 +28,6 @@ std::optional<Owner> read_owner(const SqliteStatement& statement, int index) {
 
 std::uint64_t ids_of(const Owner& owner) { return std::uint64_t{owner.uid} << 32U | owner.gid; }
 
-std::string path_of(std::string_view key) {
-  std::string path(key);
-  std::ranges::replace(path, '\0', '/');
-  return path;
-}
-
 LinkCorrection times(const LinkCorrection& size, std::uint64_t count) {
   return {size.bytes * count, size.allocated * count};
 }
@@ -83,76 +77,63 @@ LinkStore::LinkStore(SqliteDatabase& database, std::size_t sorted_in_memory_max)
                        "CROSS JOIN links AS held ON held.drive = at.drive AND held.inode = ?2 "
                        "AND held.directory = at.id WHERE at.drive = ?1 ORDER BY at.path") {}
 
-base::Result<> LinkStore::replace(std::int64_t drive, std::string_view path, const LinkedFiles& files,
-                                  bool is_new) {
-  return guarded("write hard links", database_, [&] {
-    State& state = state_of(drive);
-    if (files.empty() && (is_new || state == State::empty)) return;
-    const std::string key = walk_key(path);
-    auto directory = state == State::empty ? std::nullopt : find_directory(drive, key);
-    if (files.empty() && !directory) return;
-    if (state == State::empty) state = State::is_new;
-    if (!directory) directory = add_directory(drive, key);
-    replace_links(drive, *directory, files);
-    if (files.empty()) forget_directory(*directory);
-  });
+void LinkStore::replace(std::int64_t drive, std::string_view path, const LinkedFiles& files, bool is_new) {
+  State& state = state_of(drive);
+  if (files.empty() && (is_new || state == State::empty)) return;
+  const std::string key = walk_key(path);
+  auto directory = state == State::empty ? std::nullopt : find_directory(drive, key);
+  if (files.empty() && !directory) return;
+  if (state == State::empty) state = State::is_new;
+  if (!directory) directory = add_directory(drive, key);
+  replace_links(drive, *directory, files);
+  if (files.empty()) forget_directory(*directory);
 }
 
-base::Result<> LinkStore::erase_below(std::int64_t drive, std::string_view path,
-                                      const std::stop_token& stop) {
+void LinkStore::erase_below(std::int64_t drive, std::string_view path, const std::stop_token& stop) {
   if (path.empty()) return erase_drive(drive);
-  return guarded("remove hard links", database_, [&]() -> base::Result<> {
-    if (state_of(drive) == State::empty) return {};
-    const std::string key = walk_key(path);
-    for (;;) {
-      const auto directories = some_below(drive, key);
-      if (directories.empty()) return {};
-      for (const std::int64_t directory : directories) {
-        if (stop.stop_requested()) return interrupted_error();
-        replace_links(drive, directory, {});
-        forget_directory(directory);
-      }
+  if (state_of(drive) == State::empty) return;
+  const std::string key = walk_key(path);
+  for (;;) {
+    const auto directories = some_below(drive, key);
+    if (directories.empty()) return;
+    for (const std::int64_t directory : directories) {
+      throw_if_stopped(stop);
+      replace_links(drive, directory, {});
+      forget_directory(directory);
     }
-  });
+  }
 }
 
-base::Result<> LinkStore::erase_drive(std::int64_t drive) {
-  return guarded("remove hard links", database_, [&] {
-    corrections_.erase(drive);
-    for (const char* const table : {"links", "link_changes", "link_directories"}) {
-      SqliteStatement(database_, std::string("DELETE FROM ") + table + " WHERE drive = ?1", drive).run();
-    }
-    chain_ = {};
-    paths_.clear();
-    paths_bytes_ = 0;
-    state_of(drive) = State::empty;
-  });
+void LinkStore::erase_drive(std::int64_t drive) {
+  corrections_.erase(drive);
+  for (const char* const table : {"links", "link_changes", "link_directories"}) {
+    SqliteStatement(database_, std::string("DELETE FROM ") + table + " WHERE drive = ?1", drive).run();
+  }
+  chain_ = {};
+  paths_.clear();
+  paths_bytes_ = 0;
+  state_of(drive) = State::empty;
 }
 
-base::Result<bool> LinkStore::holds_any(std::int64_t drive, std::string_view path) {
-  return guarded("look up hard links", database_, [&] {
-    return state_of(drive) != State::empty && find_directory(drive, walk_key(path)).has_value();
-  });
+bool LinkStore::holds_any(std::int64_t drive, std::string_view path) {
+  return state_of(drive) != State::empty && find_directory(drive, walk_key(path)).has_value();
 }
 
-base::Result<> LinkStore::apply_corrections(const std::stop_token& stop, At at) {
-  return guarded("sum up hard links", database_, [&]() -> base::Result<> {
-    begin_or_leave_new(at);
-    {
-      const SqliteStatement::Use use(touched_);
-      while (touched_.step()) {
-        if (stop.stop_requested()) return interrupted_error();
-        const std::int64_t drive = touched_.number(0);
-        const std::uint64_t inode = touched_.number<std::uint64_t>(1);
-        account(drive, inode, Sign::add);
-        if (holders_.empty()) remove(drive, no_directory, inode);
-      }
+void LinkStore::apply_corrections(const std::stop_token& stop, At at) {
+  begin_or_leave_new(at);
+  {
+    const SqliteStatement::Use use(touched_);
+    while (touched_.step()) {
+      throw_if_stopped(stop);
+      const std::int64_t drive = touched_.number(0);
+      const std::uint64_t inode = touched_.number<std::uint64_t>(1);
+      account(drive, inode, Sign::add);
+      if (holders_.empty()) remove(drive, no_directory, inode);
     }
-    forget_touched_.run();
-    chain_ = {};
-    corrections_.write();
-    return {};
-  });
+  }
+  forget_touched_.run();
+  chain_ = {};
+  corrections_.write();
 }
 
 void LinkStore::begin_or_leave_new(At at) {
@@ -175,11 +156,7 @@ void LinkStore::begin_or_leave_new(At at) {
 
 void LinkStore::on_change(std::function<void(std::string_view path)> on_change) {
   corrections_.on_change(
-      [on_change = std::move(on_change)](std::string_view key) { on_change(path_of(key)); });
-}
-
-base::Result<LinkCorrection> LinkStore::correction(std::int64_t drive, std::string_view path) {
-  return guarded("look up hard links", database_, [&] { return corrections_.find(drive, walk_key(path)); });
+      [on_change = std::move(on_change)](std::string_view key) { on_change(path_of_key(key)); });
 }
 
 LinkStore::OwnedSize LinkStore::read_owned(const SqliteStatement& row) {
@@ -345,7 +322,7 @@ void LinkStore::correct_owner(std::int64_t drive, std::string_view key, const Ow
                               std::uint64_t count) {
   if (owners_ == nullptr || !excess.owner || excess.size == LinkCorrection()) return;
   const LinkCorrection difference = negative(times(excess.size, count));
-  owners_->add(drive, path_of(key), *excess.owner, {0, difference.bytes, difference.allocated});
+  owners_->add(drive, path_of_key(key), *excess.owner, {0, difference.bytes, difference.allocated});
 }
 
 void LinkStore::make_chain(std::int64_t drive) {

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "scanner/database/sqlite.h"
 #include "scanner/store/files.h"
 #include "scanner/store/link_corrections.h"
@@ -34,7 +33,7 @@ namespace spoor::scanner {
 // rows, and costs nothing.
 //
 // Not thread-safe. Works in the transaction that is open on the database, which must outlive it. Failures are
-// Errc::database_failed or database_damaged, unless noted otherwise.
+// SqliteError, and Errc::interrupted as base::Failure after a stop was requested.
 class LinkStore {
  public:
   // At most this many directories that hold one file are sorted in memory; more are sorted by SQLite.
@@ -43,20 +42,20 @@ class LinkStore {
   explicit LinkStore(SqliteDatabase& database, std::size_t sorted_in_memory_max = sorted_max);
 
   // Replaces the links of a directory by exactly those in its own totals. `is_new`: it was not read before.
-  base::Result<> replace(std::int64_t drive, std::string_view path, const LinkedFiles& files, bool is_new);
+  void replace(std::int64_t drive, std::string_view path, const LinkedFiles& files, bool is_new);
 
-  // Removes the links of the directory and of all below it. Errc::interrupted if a stop was requested.
-  base::Result<> erase_below(std::int64_t drive, std::string_view path, const std::stop_token& stop);
+  // Removes the links of the directory and of all below it.
+  void erase_below(std::int64_t drive, std::string_view path, const std::stop_token& stop);
 
-  base::Result<> erase_drive(std::int64_t drive);
+  void erase_drive(std::int64_t drive);
 
   // Whether a link is stored for the directory itself.
-  base::Result<bool> holds_any(std::int64_t drive, std::string_view path);
+  bool holds_any(std::int64_t drive, std::string_view path);
 
-  // Updates the corrections. Errc::interrupted if a stop was requested. Before the end of a scan, those of a
-  // drive without rows before it are left: each further name of a file would cost all former ones.
+  // Updates the corrections. Before the end of a scan, those of a drive without rows before it are left: each
+  // further name of a file would cost all former ones.
   enum class At { end, commit };
-  base::Result<> apply_corrections(const std::stop_token& stop, At at = At::end);
+  void apply_corrections(const std::stop_token& stop, At at = At::end);
 
   // Is called for the path of each directory, of any drive, whose correction changes.
   void on_change(std::function<void(std::string_view path)> on_change);
@@ -66,7 +65,9 @@ class LinkStore {
   void keep_owners(OwnerSums& owners) { owners_ = &owners; }
 
   // What to subtract from the sums of the subtree, as of the last apply_corrections().
-  base::Result<LinkCorrection> correction(std::int64_t drive, std::string_view path);
+  LinkCorrection correction(std::int64_t drive, std::string_view path) {
+    return corrections_.find(drive, walk_key(path));
+  }
 
  private:
   enum class State : std::uint8_t {

@@ -55,150 +55,110 @@ ScanTransaction::ScanTransaction(SqliteDatabase& database)
       changes_(database, scan_id_),
       links_(database) {}
 
-base::Result<bool> ScanTransaction::keep_files(bool wanted) {
-  return guarded("store the files of directories", database_, [&] {
-    const bool were_kept = find_setting(database_, files_since_key).has_value();
-    if (were_kept && !wanted) {
-      drop_file_tables(database_);
-      erase_setting(database_, files_since_key);
-    }
-    if (!wanted) return false;
-    if (!were_kept) {
-      create_file_tables(database_);
-      put_setting(database_, files_since_key, std::to_string(scan_id_));
-    }
-    changes_.keep_files();
-    files_.emplace(database_, changes_, !were_kept);
-    return !were_kept;
-  });
+bool ScanTransaction::keep_files(bool wanted) {
+  const bool were_kept = find_setting(database_, files_since_key).has_value();
+  if (were_kept && !wanted) {
+    drop_file_tables(database_);
+    erase_setting(database_, files_since_key);
+  }
+  if (!wanted) return false;
+  if (!were_kept) {
+    create_file_tables(database_);
+    put_setting(database_, files_since_key, std::to_string(scan_id_));
+  }
+  changes_.keep_files();
+  files_.emplace(database_, changes_, !were_kept);
+  return !were_kept;
 }
 
-base::Result<bool> ScanTransaction::keep_history(bool wanted) {
-  return guarded("keep the history", database_, [&] {
-    const bool was_kept = has_history_tables(database_);
-    if (was_kept && !wanted) {
-      drop_history_tables(database_);
-      for (const char* const key :
-           {history_since_key, history_scan_key, history_settings_key, history_counts_key, history_known_key})
-        erase_setting(database_, key);
-    }
-    if (!wanted) return false;
-    if (!was_kept) create_history_tables(database_);
-    history_.emplace(database_);
-    return !was_kept;
-  });
+bool ScanTransaction::keep_history(bool wanted) {
+  const bool was_kept = has_history_tables(database_);
+  if (was_kept && !wanted) {
+    drop_history_tables(database_);
+    for (const char* const key :
+         {history_since_key, history_scan_key, history_settings_key, history_counts_key, history_known_key})
+      erase_setting(database_, key);
+  }
+  if (!wanted) return false;
+  if (!was_kept) create_history_tables(database_);
+  history_.emplace(database_);
+  return !was_kept;
 }
 
-base::Result<> ScanTransaction::expect_many_changes() {
-  auto prepared = guarded("prepare many changes", database_, [&] {
-    database_.exec("PRAGMA cache_size = -65536");
-    erase_setting(database_, put_apart_key);
-  });
-  return prepared ? directories_.merge() : prepared;
+void ScanTransaction::expect_many_changes() {
+  database_.exec("PRAGMA cache_size = -65536");
+  erase_setting(database_, put_apart_key);
+  directories_.merge();
 }
 
 // What a scan of a Spoor without them changed is not known.
-base::Result<bool> ScanTransaction::keep_owners(std::optional<std::uint32_t> depth) {
-  return guarded("keep the owners of files", database_, [&] {
-    const auto kept = find_setting(database_, owners_key);
-    const bool goes_on = depth && (kept == owners_setting({*depth, scan_id_ - 1}) ||
-                                   kept == owners_setting({*depth, scan_id_}));  // of an unfinished scan
-    // What a row has without the setting may be of any time.
-    if (!goes_on && (kept || depth)) {
-      forget_owners(database_);
-      erase_setting(database_, owners_key);
-    }
-    if (!depth) return false;
-    if (!goes_on) {
-      create_owner_tables(database_);
-      put_setting(database_, owners_key, owners_setting({*depth, scan_id_}));
-    }
-    owners_depth_ = depth;
-    owners_.emplace(database_, *depth);
-    links_.keep_owners(*owners_);
-    return !goes_on;
-  });
+bool ScanTransaction::keep_owners(std::optional<std::uint32_t> depth) {
+  const auto kept = find_setting(database_, owners_key);
+  const bool goes_on = depth && (kept == owners_setting({*depth, scan_id_ - 1}) ||
+                                 kept == owners_setting({*depth, scan_id_}));  // of an unfinished scan
+  // What a row has without the setting may be of any time.
+  if (!goes_on && (kept || depth)) {
+    forget_owners(database_);
+    erase_setting(database_, owners_key);
+  }
+  if (!depth) return false;
+  if (!goes_on) {
+    create_owner_tables(database_);
+    put_setting(database_, owners_key, owners_setting({*depth, scan_id_}));
+  }
+  owners_depth_ = depth;
+  owners_.emplace(database_, *depth);
+  links_.keep_owners(*owners_);
+  return !goes_on;
 }
 
-base::Result<> ScanTransaction::forget_owners_of(std::int64_t drive) {
-  return guarded("remove the owners of files", database_, [&] {
-    if (owners_) owners_->erase_drive(drive);
-  });
+std::vector<StoredDrive> ScanTransaction::drives() {
+  return SqliteStatement(database_, "SELECT id, path FROM drives ORDER BY path")
+      .read_all(
+          [](const SqliteStatement& row) { return StoredDrive{row.number(0), std::string(row.blob(1))}; });
 }
 
-base::Result<std::vector<StoredDrive>> ScanTransaction::drives() {
-  return guarded("list the drives", database_, [&] {
-    return SqliteStatement(database_, "SELECT id, path FROM drives ORDER BY path")
-        .read_all(
-            [](const SqliteStatement& row) { return StoredDrive{row.number(0), std::string(row.blob(1))}; });
-  });
+StoredDrive ScanTransaction::add_drive(const std::string& path) {
+  SqliteStatement(database_, "INSERT INTO drives(path) VALUES(?)", path).run();
+  return StoredDrive{sqlite3_last_insert_rowid(database_.handle()), path};
 }
 
-base::Result<StoredDrive> ScanTransaction::add_drive(const std::string& path) {
-  return guarded("add a drive", database_, [&] {
-    SqliteStatement(database_, "INSERT INTO drives(path) VALUES(?)", path).run();
-    return StoredDrive{sqlite3_last_insert_rowid(database_.handle()), path};
-  });
+void ScanTransaction::forget_drive(const StoredDrive& drive) {
+  SqliteStatement(database_, "DELETE FROM drives WHERE id = ?", drive.id).run();
+  for (const auto key_of : {identity_key, gap_key, stamp_key, audit_key})
+    erase_setting(database_, key_of(drive.id));  // SQLite may reuse the id
 }
 
-base::Result<> ScanTransaction::forget_drive(const StoredDrive& drive) {
-  return guarded("remove a drive", database_, [&] {
-    SqliteStatement(database_, "DELETE FROM drives WHERE id = ?", drive.id).run();
-    erase_setting(database_, identity_key(drive.id));  // SQLite may reuse the id
-    erase_setting(database_, gap_key(drive.id));
-    erase_setting(database_, stamp_key(drive.id));
-    erase_setting(database_, audit_key(drive.id));
-  });
+void ScanTransaction::set_peers(const tracker::PeerBook& book) {
+  database_.exec("DELETE FROM peers");
+  SqliteStatement insert(database_,
+                         "INSERT INTO peers(name, instance, cycle, home, standing, silent_ms, run) "
+                         "VALUES(?, ?, ?, ?, ?, ?, ?)");
+  for (const auto& [id, peer] : book) {
+    const std::string instance = id.instance.to_string();
+    insert.run(SqliteText{id.name}, SqliteText{instance}, peer.cycle.value, SqliteText{peer.home},
+               static_cast<std::uint64_t>(peer.standing), static_cast<std::int64_t>(peer.silent.count()),
+               peer.run);
+  }
 }
 
-base::Result<std::optional<std::string>> ScanTransaction::setting(std::string_view key) {
-  return guarded("read a setting", database_, [&] { return find_setting(database_, key); });
-}
-
-base::Result<> ScanTransaction::set_setting(std::string_view key, std::string_view value) {
-  return guarded("write a setting", database_, [&] { put_setting(database_, key, value); });
-}
-
-base::Result<> ScanTransaction::remove_setting(std::string_view key) {
-  return guarded("remove a setting", database_, [&] { erase_setting(database_, key); });
-}
-
-base::Result<> ScanTransaction::set_peers(const tracker::PeerBook& book) {
-  return guarded("write the peers", database_, [&] {
-    database_.exec("DELETE FROM peers");
-    SqliteStatement insert(database_,
-                           "INSERT INTO peers(name, instance, cycle, home, standing, silent_ms, run) "
-                           "VALUES(?, ?, ?, ?, ?, ?, ?)");
-    for (const auto& [id, peer] : book) {
-      const std::string instance = id.instance.to_string();
-      insert.run(SqliteText{id.name}, SqliteText{instance}, peer.cycle.value, SqliteText{peer.home},
-                 static_cast<std::uint64_t>(peer.standing), static_cast<std::int64_t>(peer.silent.count()),
-                 peer.run);
-    }
-  });
-}
-
-base::Result<bool> ScanTransaction::commit_so_far() {
-  return guarded("commit what was walked", database_, [&] {
-    try {
-      commit_all();
-    } catch (const SqliteError& exception) {
-      if (exception.code() != SQLITE_BUSY) throw;
-      return false;  // without a write-ahead log
-    }
-    transaction_.reset();
-    transaction_.emplace(database_, SqliteTransaction::Kind::writing);
-    return true;
-  });
-}
-
-base::Result<> ScanTransaction::commit(const ScanRecord& record) {
-  return guarded("commit a scan", database_, [&] {
-    if (owners_depth_) put_setting(database_, owners_key, owners_setting({*owners_depth_, scan_id_}));
-    add_record(record);
-    forget_old_records();
+bool ScanTransaction::commit_so_far() {
+  try {
     commit_all();
-  });
+  } catch (const SqliteError& exception) {
+    if (exception.code() != SQLITE_BUSY) throw;
+    return false;  // without a write-ahead log
+  }
+  transaction_.reset();
+  transaction_.emplace(database_, SqliteTransaction::Kind::writing);
+  return true;
+}
+
+void ScanTransaction::commit(const ScanRecord& record) {
+  if (owners_depth_) put_setting(database_, owners_key, owners_setting({*owners_depth_, scan_id_}));
+  add_record(record);
+  forget_old_records();
+  commit_all();
 }
 
 void ScanTransaction::commit_all() {

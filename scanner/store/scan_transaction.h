@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
 #include "scanner/database/database_files.h"
 #include "scanner/database/sqlite.h"
 #include "scanner/history/history_store.h"
@@ -42,12 +41,12 @@ std::string stamp_key(std::int64_t drive);  // DriveStamp::stamp of the last sca
 std::string audit_key(std::int64_t drive);
 
 // All changes of one scan, which commit() makes durable atomically. Without commit(), the end of the object
-// or of the process leaves the database unchanged.
+// or of the process leaves the database unchanged. Failures are SqliteError.
 //
 // Not thread-safe.
 class ScanTransaction {
  public:
-  // Throws SqliteError; use begin_scan().
+  // Use UsageDatabase::begin_scan().
   explicit ScanTransaction(SqliteDatabase& database);
 
   // The number of the scan of this transaction.
@@ -59,22 +58,21 @@ class ScanTransaction {
 
   // Turns the storage of the files of directories on or off; off deletes what is stored. Returns true if it
   // is on now and was off before.
-  base::Result<bool> keep_files(bool wanted);
+  bool keep_files(bool wanted);
   FileFeed* files() { return files_ ? &*files_ : nullptr; }  // null if they are not stored
 
   // Turns the history of totals on or off; off deletes what is stored. Returns true if it is on now and was
   // off before.
-  base::Result<bool> keep_history(bool wanted);
+  bool keep_history(bool wanted);
   HistoryStore* history() { return history_ ? &*history_ : nullptr; }  // null if none is kept
 
   // Keeps the totals by owner of directories down to this depth; with nothing, deletes what is stored.
   // Returns true if those of some directories are not known: everything is to be walked.
-  base::Result<bool> keep_owners(std::optional<std::uint32_t> depth);
+  bool keep_owners(std::optional<std::uint32_t> depth);
   OwnerSums* owners() { return owners_ ? &*owners_ : nullptr; }  // null if they are not kept
-  base::Result<> forget_owners_of(std::int64_t drive);
 
   // Rows all over the tables will be written: they are put in their place, and more pages are kept in memory.
-  base::Result<> expect_many_changes();
+  void expect_many_changes();
 
   // For what else reads within the transaction.
   SqliteDatabase& handle() { return database_; }
@@ -82,25 +80,25 @@ class ScanTransaction {
   // Whether no scan was committed before.
   bool is_first() const { return scan_id_ == 1; }
 
-  base::Result<std::vector<StoredDrive>> drives();  // by path
-  base::Result<StoredDrive> add_drive(const std::string& path);
+  std::vector<StoredDrive> drives();  // by path
+  StoredDrive add_drive(const std::string& path);
 
   // Deletes the row of the drive itself; the caller has erased its directories.
-  base::Result<> forget_drive(const StoredDrive& drive);
+  void forget_drive(const StoredDrive& drive);
 
-  base::Result<std::optional<std::string>> setting(std::string_view key);
-  base::Result<> set_setting(std::string_view key, std::string_view value);
-  base::Result<> remove_setting(std::string_view key);
+  std::optional<std::string> setting(std::string_view key) { return find_setting(database_, key); }
+  void set_setting(std::string_view key, std::string_view value) { put_setting(database_, key, value); }
+  void remove_setting(std::string_view key) { erase_setting(database_, key); }
 
   // Replaces all stored peers.
-  base::Result<> set_peers(const tracker::PeerBook& book);
+  void set_peers(const tracker::PeerBook& book);
 
   // Makes all changes so far durable. After a failure, the object is of no more use, and the database is as
   // after the last commit. False if that has to wait for readers: nothing is committed, and nothing lost.
-  base::Result<bool> commit_so_far();
+  bool commit_so_far();
 
   // The same at the end of the scan, whose record it adds: until then, no reader knows the scan.
-  base::Result<> commit(const ScanRecord& record);
+  void commit(const ScanRecord& record);
 
  private:
   void commit_all();

@@ -35,18 +35,18 @@ bool is_there(const HistoryRow& row) {
 }
 
 // Whether the row is proven to be of another directory.
-bool is_another(const HistoryIdentity& known, const DirectorySum& sum) {
-  const auto found = std::ranges::find(sum.identities, known.drive, &HistoryIdentity::drive);
-  if (found == sum.identities.end()) return false;
+bool is_another(const HistoryIdentity& known, const DirectoryTotal& total) {
+  const auto found = std::ranges::find(total.identities, known.drive, &HistoryIdentity::drive);
+  if (found == total.identities.end()) return false;
   const bool has_other_birth = is_proof(known.birth) && is_proof(found->birth) && known.birth != found->birth;
   return known.inode != found->inode || has_other_birth;
 }
 
 // Keeps the drive if the directory is still there.
-void update_identity(HistoryIdentity& identity, const DirectorySum& sum) {
-  if (sum.identities.empty()) return;
-  const auto same_drive = std::ranges::find(sum.identities, identity.drive, &HistoryIdentity::drive);
-  identity = same_drive == sum.identities.end() ? sum.identities.front() : *same_drive;
+void update_identity(HistoryIdentity& identity, const DirectoryTotal& total) {
+  if (total.identities.empty()) return;
+  const auto same_drive = std::ranges::find(total.identities, identity.drive, &HistoryIdentity::drive);
+  identity = same_drive == total.identities.end() ? total.identities.front() : *same_drive;
 }
 
 }  // namespace
@@ -59,31 +59,27 @@ ScanHistory::ScanHistory(ScanTransaction& transaction, const HistoryOptions& opt
       touched_(touched),
       stop_(std::move(stop)) {}
 
-base::Result<HistoryReport> ScanHistory::record(base::WallTime started_at) {
+HistoryReport ScanHistory::record(base::WallTime started_at) {
   at_ = history_time(started_at);
-  const auto begun = transaction_.keep_history(options_.keep);
-  if (!begun) return begun.error();
+  const bool is_new = transaction_.keep_history(options_.keep);
   store_ = transaction_.history();
-  if (store_ == nullptr) return HistoryReport();
-  return guarded("keep the history", database_, [&]() -> base::Result<HistoryReport> {
-    begin(*begun);
-    report_.clock_is_behind = clock_is_behind(started_at);
-    if (report_.clock_is_behind) return report_;
-    const KnownDirectories known = read_known();
-    sums_.emplace(database_, known);
-    const auto root = sums_->find("");
-    knows_what_is_gone_ = !is_copied_ || (root && root->complete);
-    // The totals of any directory may have become, or ceased to be, complete.
-    if (known.unread_drives != sums_->unread_drives() && scope_ == Scope::touched) {
-      scope_ = Scope::all;
-      report_.refused = 0;
-    }
-    scope_ == Scope::touched ? record_touched() : record_all();
-    if (!is_stopped()) record_gone();
-    if (is_stopped()) return interrupted_error();
-    finish();
-    return report_;
-  });
+  if (store_ == nullptr) return {};
+  begin(is_new);
+  report_.clock_is_behind = clock_is_behind(started_at);
+  if (report_.clock_is_behind) return report_;
+  const KnownDirectories known = read_known();
+  totals_.emplace(database_, known);
+  const DirectoryTotal root = totals_->find("");
+  knows_what_is_gone_ = !is_copied_ || (root.is_there && root.complete);
+  // The totals of any directory may have become, or ceased to be, complete.
+  if (known.unread_drives != totals_->unread_drives() && scope_ == Scope::touched) {
+    scope_ = Scope::all;
+    report_.refused = 0;
+  }
+  scope_ == Scope::touched ? record_touched() : record_all();
+  record_gone();
+  finish();
+  return report_;
 }
 
 bool ScanHistory::clock_is_behind(base::WallTime started_at) {
@@ -135,7 +131,7 @@ KnownDirectories ScanHistory::read_known() {
 void ScanHistory::finish() {
   const auto put = [&](const char* key, const std::string& value) { put_setting(database_, key, value); };
   put(history_known_key,
-      fmt::format("{} {}", transaction_.directories().next_id(), fmt::join(sums_->unread_drives(), " ")));
+      fmt::format("{} {}", transaction_.directories().next_id(), fmt::join(totals_->unread_drives(), " ")));
   put(history_counts_key, fmt::format("{} {} {}", report_.paths, report_.points, report_.refused));
   if (!knows_what_is_gone_) return;  // the next scan compares all again
   put(history_scan_key, std::to_string(transaction_.scan_id()));
@@ -145,25 +141,26 @@ void ScanHistory::finish() {
 void ScanHistory::record_touched() {
   to_record_.insert(touched_.changed().begin(), touched_.changed().end());
   for (const std::string& path : touched_.erased()) {
-    if (is_stopped()) return;
+    throw_if_stopped(stop_);
     find_gone(path);
   }
   for (const std::string& path : to_record_) {
-    if (is_stopped()) return;
-    record(path);
+    throw_if_stopped(stop_);
+    record(totals_->find(path));
   }
 }
 
 void ScanHistory::record_all() {
   if (knows_what_is_gone_) find_gone("");
-  sums_->for_each(options_.depth, [&](const std::string& path) {
-    if (!is_stopped()) record(path);
-    return !is_stopped();
+  totals_->for_each(totals_->find(""), options_.depth, [&](const DirectoryTotal& total, std::uint64_t) {
+    throw_if_stopped(stop_);
+    record(total);
+    return true;
   });
   for (const std::string& prefix :
        std::set<std::string>(options_.prefixes.begin(), options_.prefixes.end())) {
-    if (is_stopped()) return;
-    record(prefix);
+    throw_if_stopped(stop_);
+    record(totals_->find(prefix));
   }
 }
 
@@ -173,15 +170,15 @@ void ScanHistory::record_gone() {
   std::vector<std::string> moved;
   for (auto& [id, gone] : gone_) {
     const std::string path = path_after_moves(gone.path);
-    if (touched_.keeps(path) && path != gone.path && sums_->find(path)) {
+    if (touched_.keeps(path) && path != gone.path && totals_->find(path).is_there) {
       moved.push_back(path);
     } else {
       deepest_first.emplace(path, std::move(gone.row));
     }
   }
-  for (const std::string& path : moved) record(path);
+  for (const std::string& path : moved) record(totals_->find(path));
   for (auto& [path, row] : deepest_first) {
-    if (is_stopped()) return;
+    throw_if_stopped(stop_);
     if (touched_.keeps(path)) {
       put(row, {.at = at_, .figures = {}, .event = HistoryEvent::deleted});
     } else {
@@ -208,7 +205,8 @@ void ScanHistory::for_each_below(const std::string& path, std::int64_t id,
     std::optional<std::string> after = {};
   };
   std::vector<Level> open{{id, path}};
-  while (!open.empty() && !is_stopped()) {
+  while (!open.empty()) {
+    throw_if_stopped(stop_);
     const Level level = open.back();
     auto rows = store_->children(level.id, level.after, rows_at_once);
     if (rows.size() < rows_at_once) {
@@ -228,7 +226,7 @@ void ScanHistory::for_each_below(const std::string& path, std::int64_t id,
 void ScanHistory::look_for_gone(const std::string& path, HistoryRow row) {
   if (!touched_.keeps(path)) return erase_or_hollow(path, std::move(row));
   if (!is_there(row)) return;
-  if (sums_->find(path)) {
+  if (totals_->find(path).is_there) {
     if (scope_ == Scope::touched) to_record_.insert(path);
   } else {
     add_gone(path, std::move(row));
@@ -255,34 +253,37 @@ void ScanHistory::add_gone(const std::string& path, HistoryRow row) {
   gone_.emplace(id, Gone{path, std::move(row)});
 }
 
-HistoryPoint ScanHistory::point_of(const DirectorySum& sum, HistoryEvent event) const {
-  return {.at = at_, .figures = sum.figures, .event = event, .complete = sum.complete, .unread = sum.unread};
+HistoryPoint ScanHistory::point_of(const DirectoryTotal& total, HistoryEvent event) const {
+  return {.at = at_,
+          .figures = total.figures,
+          .event = event,
+          .complete = total.complete,
+          .unread = total.unread};
 }
 
-void ScanHistory::record(const std::string& path) {
-  const auto sum = sums_->find(path);
-  auto row = find(path);
+void ScanHistory::record(const DirectoryTotal& total) {
+  auto row = find(total.path);
   const bool was_there = row && is_there(*row);
-  if (!sum) {
-    if (was_there && knows_what_is_gone_ && !gone_.contains(row->id)) add_gone(path, *std::move(row));
+  if (!total.is_there) {
+    if (was_there && knows_what_is_gone_ && !gone_.contains(row->id)) add_gone(total.path, *std::move(row));
   } else if (was_there) {
-    record_known(path, *std::move(row), *sum);
+    record_known(*std::move(row), total);
   } else {
-    record_appeared(path, std::move(row), *sum);
+    record_appeared(std::move(row), total);
   }
 }
 
-void ScanHistory::record_known(const std::string& path, HistoryRow row, const DirectorySum& sum) {
-  HistoryPoint point = point_of(sum);
+void ScanHistory::record_known(HistoryRow row, const DirectoryTotal& total) {
+  HistoryPoint point = point_of(total);
   // It was moved along with a directory above it.
   if (auto moved = gone_.extract(row.id); !moved.empty()) {
     point.event = HistoryEvent::renamed;
     point.from = std::move(moved.mapped().path);
     gone_by_identity_.erase(row.identity);
   }
-  if (!path.empty() && is_another(row.identity, sum)) point.event = HistoryEvent::recreated;
+  if (!total.path.empty() && is_another(row.identity, total)) point.event = HistoryEvent::recreated;
   const HistoryIdentity before = row.identity;
-  update_identity(row.identity, sum);
+  update_identity(row.identity, total);
   const HistoryPoint newest = *decode_newest(row.points);
   const bool is_same =
       newest.figures == point.figures && newest.complete == point.complete && newest.unread == point.unread;
@@ -294,37 +295,36 @@ void ScanHistory::record_known(const std::string& path, HistoryRow row, const Di
 }
 
 // `row` is that of a directory of this name that was deleted before, or has no points.
-void ScanHistory::record_appeared(const std::string& path, std::optional<HistoryRow> row,
-                                  const DirectorySum& sum) {
-  if (move_to(path, sum, row)) return;
+void ScanHistory::record_appeared(std::optional<HistoryRow> row, const DirectoryTotal& total) {
+  if (move_to(total, row)) return;
   if (!has_room(row ? 0 : 1, 1)) {
     ++report_.refused;
     return;
   }
   // What made room may be the row itself, or one above it.
-  row = find(path);
+  row = find(total.path);
   if (row) {
     static_cast<void>(store_->update(*row, std::nullopt));  // it makes no room from now on
   } else {
-    row = HistoryRow{.name = std::string(name_of(path))};
-    const std::int64_t parent = make_parent(path);
+    row = HistoryRow{.name = std::string(name_of(total.path))};
+    const std::int64_t parent = make_parent(total.path);
     row->id = store_->add(parent, *row);
     ++report_.paths;
   }
   row->identity = {};
-  update_identity(row->identity, sum);
+  update_identity(row->identity, total);
   // One that was deleted was known. Without an event, it may be older than its history.
-  const bool is_new = scope_ != Scope::all_are_new && sum.is_new && !may_have_been_unread(path);
-  put(*row, point_of(sum, is_new || !row->points.empty() ? HistoryEvent::created : HistoryEvent::none));
+  const bool is_new = scope_ != Scope::all_are_new && total.is_new && !may_have_been_unread(total.path);
+  put(*row, point_of(total, is_new || !row->points.empty() ? HistoryEvent::created : HistoryEvent::none));
 }
 
 // Moves the history of a directory here that had another name before. `there` is what is known of this name.
-bool ScanHistory::move_to(const std::string& path, const DirectorySum& sum,
-                          const std::optional<HistoryRow>& there) {
+bool ScanHistory::move_to(const DirectoryTotal& total, const std::optional<HistoryRow>& there) {
+  const std::string& path = total.path;
   if (path.empty() || gone_by_identity_.empty()) return false;
   const auto identity = std::ranges::find_if(
-      sum.identities, [&](const HistoryIdentity& each) { return gone_by_identity_.contains(each); });
-  if (identity == sum.identities.end()) return false;
+      total.identities, [&](const HistoryIdentity& each) { return gone_by_identity_.contains(each); });
+  if (identity == total.identities.end()) return false;
   if (there && there->points.empty()) return false;  // others are below it
   auto gone = gone_.extract(gone_by_identity_.extract(*identity).mapped()).mapped();
   if (there) erase(there->id);
@@ -338,7 +338,7 @@ bool ScanHistory::move_to(const std::string& path, const DirectorySum& sum,
     erase_or_hollow(below, std::move(row));
   });
   std::string from = gone.path.size() <= HistoryPoint::from_bytes_max ? std::move(gone.path) : std::string();
-  HistoryPoint point = point_of(sum, HistoryEvent::renamed);
+  HistoryPoint point = point_of(total, HistoryEvent::renamed);
   point.from = std::move(from);
   put(gone.row, std::move(point));
   return true;
@@ -380,8 +380,7 @@ std::optional<HistoryRow> ScanHistory::find(std::string_view path) {
 // Without recursion: a configured prefix may be deep.
 std::optional<std::int64_t> ScanHistory::id_of(std::string_view path) {
   if (const auto known = ids_.find(std::string(path)); known != ids_.end()) return known->second;
-  auto row = store_->find(HistoryStore::parent_of_root, "");
-  for (tracker::ComponentCursor at(path); row && at.next();) row = store_->find(row->id, at.component());
+  const auto row = store_->find_path(path);
   if (!row) return std::nullopt;
   remember(path, row->id);
   return row->id;

@@ -12,11 +12,10 @@
 #include <unordered_map>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "scanner/history/history_options.h"
 #include "scanner/history/history_store.h"
 #include "scanner/store/usage_database.h"
-#include "scanner/usage/directory_sums.h"
+#include "scanner/usage/directory_totals.h"
 
 namespace spoor::scanner {
 
@@ -59,8 +58,8 @@ class ScanHistory {
               std::stop_token stop);
 
   // After the walk and LinkStore::apply_corrections(), before the commit. `started_at` is the time of the
-  // points. Fails where the database does, or with Errc::interrupted.
-  base::Result<HistoryReport> record(base::WallTime started_at);
+  // points. Throws SqliteError, or Errc::interrupted as base::Failure.
+  HistoryReport record(base::WallTime started_at);
 
  private:
   // A directory with a history that no longer exists under its name.
@@ -77,7 +76,6 @@ class ScanHistory {
   KnownDirectories read_known();
   void finish();
 
-  // These end early after a stop.
   void record_touched();
   void record_all();
   void record_gone();
@@ -88,13 +86,13 @@ class ScanHistory {
   void add_gone(const std::string& path, HistoryRow row);
   void erase_or_hollow(const std::string& path, HistoryRow row);
 
-  void record(const std::string& path);
-  void record_known(const std::string& path, HistoryRow row, const DirectorySum& sum);
-  void record_appeared(const std::string& path, std::optional<HistoryRow> row, const DirectorySum& sum);
-  bool move_to(const std::string& path, const DirectorySum& sum, const std::optional<HistoryRow>& there);
+  void record(const DirectoryTotal& total);
+  void record_known(HistoryRow row, const DirectoryTotal& total);
+  void record_appeared(std::optional<HistoryRow> row, const DirectoryTotal& total);
+  bool move_to(const DirectoryTotal& total, const std::optional<HistoryRow>& there);
   std::string path_after_moves(const std::string& path) const;
   bool may_have_been_unread(std::string_view path);
-  HistoryPoint point_of(const DirectorySum& sum, HistoryEvent event = HistoryEvent::none) const;
+  HistoryPoint point_of(const DirectoryTotal& total, HistoryEvent event = HistoryEvent::none) const;
 
   std::optional<HistoryRow> find(std::string_view path);
   std::optional<std::int64_t> id_of(std::string_view path);
@@ -103,7 +101,6 @@ class ScanHistory {
   void put(HistoryRow& row, HistoryPoint point);
   void erase(std::int64_t id);
   bool has_room(std::uint64_t paths, std::uint64_t points);
-  bool is_stopped() const { return stop_.stop_requested(); }
 
   ScanTransaction& transaction_;
   SqliteDatabase& database_;
@@ -116,7 +113,7 @@ class ScanHistory {
   bool is_copied_ = false;          // from another database, and no scan has compared all of it
   bool knows_what_is_gone_ = true;  // what is not found exists no longer
   HistoryStore* store_ = nullptr;
-  std::optional<DirectorySums> sums_;
+  std::optional<DirectoryTotals> totals_;
   std::set<std::string> to_record_;
   std::map<std::int64_t, Gone> gone_;  // by the id of the row
   std::map<HistoryIdentity, std::int64_t> gone_by_identity_;

@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "scanner/database/sqlite.h"
-#include "scanner/usage/directory_sums.h"
-#include "scanner/usage/history_query.h"
+#include "scanner/usage/directory_totals.h"
 
 namespace spoor::scanner {
 namespace {
@@ -21,18 +20,19 @@ ordered_json number_or_null(std::uint64_t limit) {
   return limit == 0 ? ordered_json(nullptr) : ordered_json(limit);
 }
 
-void measure(LimitState& state, DirectorySums& sums, std::optional<HistoryReader>& history, std::int64_t at) {
-  const std::string& path = state.limit.path;
-  const auto sum = sums.find(path);
-  state.bytes = sum ? sum->figures.bytes : 0;
-  state.files = sum ? sum->figures.files : 0;
-  state.complete = !sum || sum->complete;
+// `history`: null if it does not know the last scan.
+void measure(LimitState& state, DirectoryTotals& totals, HistoryStore* history, std::int64_t since,
+             std::int64_t at) {
+  const DirectoryTotal total = totals.find(state.limit.path);
+  state.bytes = total.figures.bytes;
+  state.files = total.figures.files;
+  state.complete = !total.is_there || total.complete;
   state.growth_per_day.reset();
-  if (!history || !state.complete) return;
-  const auto row = history->find(path);
+  if (history == nullptr || !state.complete) return;
+  const auto row = history->find_path(state.limit.path);
   if (!row) return;
-  const auto now = sum ? std::optional(sum->figures) : std::nullopt;
-  const auto growth = growth_since(HistoryStore::points_of(*row), at - day_s, history->since(), now);
+  const auto now = total.is_there ? std::optional(total.figures) : std::nullopt;
+  const auto growth = growth_since(HistoryStore::points_of(*row), at - day_s, since, now);
   if (growth && growth->complete) state.growth_per_day = growth->bytes;
 }
 
@@ -101,43 +101,39 @@ void LimitState::forget_notified() {
   std::erase_if(notified, is_kept);
 }
 
-base::Result<std::vector<LimitState>> check_limits(ScanTransaction& transaction,
-                                                   const std::vector<UsageLimit>& limits,
-                                                   base::WallTime started_at) {
+std::vector<LimitState> check_limits(ScanTransaction& transaction, const std::vector<UsageLimit>& limits,
+                                     base::WallTime started_at) {
   SqliteDatabase& database = transaction.handle();
-  return guarded("check the limits", database, [&] {
-    std::vector<LimitState> states;
-    if (limits.empty()) {
-      erase_setting(database, usage_limits_key);
-      return states;
-    }
-    // Another version may have stored others.
-    const auto found = decoded(find_setting(database, usage_limits_key).value_or("[]"));
-    const std::vector<LimitState> before = found ? *found : std::vector<LimitState>();
-    DirectorySums sums(database);
-    std::optional<HistoryReader> history;
-    // The clock may be behind it.
-    const bool is_recorded = transaction.history() != nullptr && find_setting(database, history_scan_key) ==
-                                                                     std::to_string(transaction.scan_id());
-    if (is_recorded) history.emplace(database);
-    for (const UsageLimit& limit : limits) {
-      const auto known = std::ranges::find_if(before, [&](const LimitState& state) {
-        return state.limit.path == limit.path && state.limit.of_cluster == limit.of_cluster;
-      });
-      LimitState state;
-      state.complete = false;
-      if (known != before.end()) state = *known;
-      state.limit = limit;
-      if (!limit.of_cluster) {
-        measure(state, sums, history, history_time(started_at));
-        state.scan = transaction.scan_id();
-      }
-      state.forget_notified();
-      states.push_back(std::move(state));
-    }
-    put_setting(database, usage_limits_key, encoded(states));
+  std::vector<LimitState> states;
+  if (limits.empty()) {
+    erase_setting(database, usage_limits_key);
     return states;
-  });
+  }
+  // Another version may have stored others.
+  const auto found = decoded(find_setting(database, usage_limits_key).value_or("[]"));
+  const std::vector<LimitState> before = found ? *found : std::vector<LimitState>();
+  DirectoryTotals totals(database);
+  // The clock may be behind it.
+  const bool is_recorded = find_setting(database, history_scan_key) == std::to_string(transaction.scan_id());
+  HistoryStore* const history = is_recorded ? transaction.history() : nullptr;
+  const std::int64_t since = history_since(database);
+  for (const UsageLimit& limit : limits) {
+    const auto known = std::ranges::find_if(before, [&](const LimitState& state) {
+      return state.limit.path == limit.path && state.limit.of_cluster == limit.of_cluster;
+    });
+    LimitState state;
+    state.complete = false;
+    if (known != before.end()) state = *known;
+    state.limit = limit;
+    if (!limit.of_cluster) {
+      measure(state, totals, history, since, history_time(started_at));
+      state.scan = transaction.scan_id();
+    }
+    state.forget_notified();
+    states.push_back(std::move(state));
+  }
+  put_setting(database, usage_limits_key, encoded(states));
+  return states;
 }
 
 base::Result<std::vector<LimitState>> read_limits(UsageDatabase& database) {

@@ -40,10 +40,9 @@ struct LimitState {
 };
 
 // Compares the totals of this node with its limits, and stores the result; keeps what is known of those of
-// the cluster. After the history was recorded, before the commit. Fails where the database does.
-base::Result<std::vector<LimitState>> check_limits(ScanTransaction& transaction,
-                                                   const std::vector<UsageLimit>& limits,
-                                                   base::WallTime started_at);
+// the cluster. After the history was recorded, before the commit. Throws SqliteError.
+std::vector<LimitState> check_limits(ScanTransaction& transaction, const std::vector<UsageLimit>& limits,
+                                     base::WallTime started_at);
 
 // As the last committed scan stored it; empty without limits.
 base::Result<std::vector<LimitState>> read_limits(UsageDatabase& database);

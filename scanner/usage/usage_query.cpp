@@ -7,121 +7,33 @@
 
 #include "scanner/database/sqlite.h"
 #include "scanner/errors.h"
-#include "scanner/store/directory_store.h"
-#include "scanner/store/link_corrections.h"
-#include "scanner/usage/history_query.h"
+#include "scanner/history/history_store.h"
+#include "scanner/usage/directory_totals.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
 
-// A logical directory: its totals, and the rows that have its children.
+// A directory of the result, and the row of its history.
 struct Place {
-  // A row that has children.
-  struct Row {
-    std::int64_t drive = 0;
-    std::int64_t id = 0;
-  };
+  explicit Place(DirectoryTotal of) : total(std::move(of)) {
+    entry.path = total.path;
+    entry.files = total.figures.files;
+    entry.dirs = total.figures.dirs;
+    entry.bytes = total.figures.bytes;
+    entry.allocated = total.figures.allocated;
+    entry.mtime_ns = total.mtime_ns;
+    entry.complete = total.complete;
+    entry.is_unread = !total.all_read;
+    total.identities = {};  // only the history needs them
+  }
 
+  DirectoryTotal total;
   UsageEntry entry;
-  std::vector<Row> rows;                     // one for each drive
-  bool is_there = false;                     // on some drive
-  bool all_read = true;                      // below an unread directory, the stored rows may be outdated
-  std::optional<std::int64_t> history = {};  // the row of its history
-
-  void add(std::int64_t drive, const DirectoryRow& row, const LinkCorrection& links) {
-    entry.add({.files = row.subtree.files,
-               .dirs = row.directories,
-               .bytes = subtract_links(row.subtree.bytes, links.bytes),
-               .allocated = subtract_links(row.subtree.allocated, links.allocated),
-               .complete = row.pending == 0});
-    entry.mtime_ns = std::max(entry.mtime_ns, row.subtree.mtime_ns);
-    all_read = all_read && row.state != DirectoryState::unread;
-    is_there = true;
-    if (row.directories > 0) rows.push_back({drive, row.id});
-  }
-};
-
-// Compares the totals with those at the requested time.
-void compare(Place& place, const HistoryRow& past, const HistoryReader& history,
-             const UsageOptions& options) {
-  const UsageEntry& entry = place.entry;
-  std::optional<HistoryFigures> now;
-  if (place.is_there) now = HistoryFigures{entry.files, entry.dirs, entry.bytes, entry.allocated};
-  place.history = past.id;
-  place.entry.growth =
-      growth_since(HistoryStore::points_of(past), history_time(*options.since), history.since(), now);
-}
-
-// What the children of a directory are read from.
-struct Sources {
-  DirectoryTables directories;
-  std::optional<LinkCorrections> links;  // nothing without corrections
-  std::optional<HistoryReader> history;  // nothing if it is not asked for, or none is kept
-
-  LinkCorrection links_of(std::int64_t drive, std::string_view path) {
-    return links ? links->find(drive, walk_key(path)) : LinkCorrection();
-  }
-};
-
-// The children of a logical directory, by name, summed over the drives that have them.
-class Children {
- public:
-  // `options`: compares with the history, which is opened at the same directory, and adds the children that
-  // it alone has; null: only those that exist. The sources and the options must outlive it.
-  Children(Sources& sources, const UsageOptions* options, std::string path, std::vector<Place::Row> parents,
-           bool all_read)
-      : sources_(sources),
-        options_(sources.history ? options : nullptr),
-        path_(std::move(path)),
-        parents_(std::move(parents)),
-        all_read_(all_read),
-        rows_(sources.directories, ids_of(parents_)) {}
-
-  std::optional<Place> next() {
-    const std::string* name = rows_.peek();
-    const HistoryRow* past =
-        options_ != nullptr && sources_.history->row() ? &*sources_.history->row() : nullptr;
-    if (past != nullptr && (name == nullptr || past->name < *name)) name = &past->name;
-    if (name == nullptr) return std::nullopt;
-    const std::string lowest = *name;
-    std::optional<Place> child(std::in_place);
-    child->entry.path = tracker::join_path(path_, lowest);
-    child->entry.complete = all_read_;
-    child->all_read = all_read_;
-    rows_.take(lowest, [&](std::size_t parent, const DirectoryRow& row) {
-      const std::int64_t drive = parents_[parent].drive;
-      child->add(drive, row, sources_.links_of(drive, child->entry.path));
-    });
-    if (past != nullptr && past->name == lowest) {
-      compare(*child, *past, *sources_.history, *options_);
-      sources_.history->step();
-    }
-    return child;
-  }
-
- private:
-  static std::vector<std::int64_t> ids_of(const std::vector<Place::Row>& rows) {
-    std::vector<std::int64_t> ids;
-    ids.reserve(rows.size());
-    for (const Place::Row& row : rows) ids.push_back(row.id);
-    return ids;
-  }
-
-  Sources& sources_;
-  const UsageOptions* options_;
-  const std::string path_;
-  const std::vector<Place::Row> parents_;
-  const bool all_read_;
-  JoinedChildren rows_;
+  std::optional<std::int64_t> history = {};
 };
 
 constexpr std::int64_t no_history = -1;  // as a parent: there are no rows below it
-
-std::optional<LinkCorrections> find_corrections(SqliteDatabase& database) {
-  if (!LinkCorrections::are_in(database)) return std::nullopt;
-  return std::optional<LinkCorrections>(std::in_place, database);
-}
 
 class Query {
  public:
@@ -130,27 +42,26 @@ class Query {
         options_(options),
         entries_left_(options.entries_max),
         path_bytes_left_(options.path_bytes_max),
-        sources_{DirectoryTables(database), find_corrections(database), std::nullopt} {
-    if (options.since && has_history_tables(database)) sources_.history.emplace(database);
+        totals_(database) {
+    if (options.since && has_history_tables(database)) history_.emplace(database);
   }
 
   base::Result<std::optional<Usage>> run(std::string_view path) {
-    auto top = find(path);
-    const bool is_absent = !top.is_there && !top.entry.growth;
+    Place top(totals_.find(path));
+    if (const auto past = history_ ? history_->find_path(path) : std::nullopt) compare(top, *past);
+    const bool is_absent = !top.total.is_there && !top.entry.growth;
     if (is_absent && !options_.absent_is_empty) return std::optional<Usage>();
     std::optional<Usage> usage(std::in_place);
     usage->is_absent = is_absent;
     usage->has_copy_rules = !options_.copies.empty();
     const bool is_summed = add_copied(top, options_.copies.factor(path));
-    top.entry.is_unread = !top.all_read;
     usage->total = std::move(top.entry);
-    if (!is_summed || !open_all({&usage->total, std::move(top.rows), top.all_read, top.history}))
-      return stopped_error();
+    if (!is_summed || !open_all({&usage->total, std::move(top.total), top.history})) return stopped_error();
     set_state(*usage);
     usage->truncated = truncated_;
     usage->since = options_.since;
-    if (sources_.history) usage->history_since = wall_time(sources_.history->since());
-    usage->history_is_full = sources_.history && sources_.history->is_full();
+    if (history_) usage->history_since = wall_time(history_since_);
+    usage->history_is_full = history_ && is_history_full(database_);
     usage->with_owners = options_.owners;
     if (options_.owners && !usage->total.is_saturated()) {
       bool is_stopped = false;
@@ -162,29 +73,16 @@ class Query {
 
   base::Result<std::optional<Usage>> visit_all(
       std::string_view path, const std::function<bool(const Usage&, const UsageEntry&)>& visit) {
-    Place top = find(path);
+    const DirectoryTotal top = totals_.find(path);
     if (!top.is_there) return std::optional<Usage>();
     std::optional<Usage> usage(std::in_place);
     set_state(*usage);
-    top.entry.is_unread = !top.all_read;
-    usage->total = top.entry;
-    std::deque<Children> open;
-    const auto go_below = [&](const Place& place) {
-      if (!place.rows.empty())
-        open.emplace_back(sources_, nullptr, place.entry.path, place.rows, place.all_read);
-    };
-    if (!visit(*usage, usage->total)) return usage;
-    for (go_below(top); !open.empty();) {
-      auto child = open.back().next();
-      if (!child) {
-        open.pop_back();
-        continue;
-      }
-      child->entry.depth = open.size();
-      child->entry.is_unread = !child->all_read;
-      if (!visit(*usage, child->entry)) break;
-      go_below(*child);
-    }
+    usage->total = Place(top).entry;
+    totals_.for_each(top, UsageOptions::unbounded, [&](const DirectoryTotal& total, std::uint64_t depth) {
+      UsageEntry entry = Place(total).entry;
+      entry.depth = depth;
+      return visit(*usage, entry);
+    });
     return usage;
   }
 
@@ -192,11 +90,10 @@ class Query {
   // A directory whose children have to be read.
   struct Closed {
     UsageEntry* entry;
-    std::vector<Place::Row> rows;
-    bool all_read;
+    DirectoryTotal total;
     std::optional<std::int64_t> history;
 
-    bool has_children() const { return !rows.empty() || history; }
+    bool has_children() const { return !total.parents.empty() || history; }
   };
 
   static base::Error stopped_error() {
@@ -214,24 +111,26 @@ class Query {
     return first.take();
   }
 
-  // Of zeros if no drive has the path.
-  Place find(std::string_view path) {
-    Place place;
-    bool all_read = true;
-    SqliteStatement drives(database_, "SELECT id FROM drives");
-    while (drives.step()) {
-      const std::int64_t drive = drives.number(0);
-      const auto found = sources_.directories.find_path(drive, path);
-      all_read = all_read && !found.is_below_unread;
-      if (found.row) place.add(drive, *found.row, sources_.links_of(drive, path));
-    }
-    place.entry.path = path;
-    place.entry.complete = place.entry.complete && all_read;
-    place.all_read = place.all_read && all_read;
-    auto& history = sources_.history;
-    if (const auto past = history ? history->find(path) : std::nullopt)
-      compare(place, *past, *history, options_);
-    return place;
+  // Compares the totals with those at the requested time.
+  void compare(Place& place, const HistoryRow& past) const {
+    const auto now = place.total.is_there ? std::optional(place.total.figures) : std::nullopt;
+    place.history = past.id;
+    place.entry.growth =
+        growth_since(HistoryStore::points_of(past), history_time(*options_.since), history_since_, now);
+  }
+
+  // Those that exist, and those that only the history has, which is opened at the same directory.
+  std::optional<Place> next_child(ChildTotals& children) {
+    const std::string* name = children.peek();
+    const HistoryRow* const past = history_ && history_->row() ? &*history_->row() : nullptr;
+    if (past != nullptr && (name == nullptr || past->name < *name)) name = &past->name;
+    if (name == nullptr) return std::nullopt;
+    const std::string lowest = *name;
+    Place child(children.take(lowest));
+    if (past == nullptr || past->name != lowest) return child;
+    compare(child, *past);
+    history_->step();
+    return child;
   }
 
   // Level by level, so that bounds cut the deepest levels. Returns false after a stop.
@@ -255,13 +154,13 @@ class Query {
     FirstOf<Place> first(
         std::min(options_.children_max, entries_left_),
         [this](const Place& a, const Place& b) { return is_before(options_.order, a.entry, b.entry); });
-    if (sources_.history) sources_.history->open(closed.history.value_or(no_history));
-    Children children(sources_, &options_, entry.path, closed.rows, closed.all_read);
+    if (history_) history_->open(closed.history.value_or(no_history));
+    ChildTotals children(totals_, closed.total);
     const double factor = options_.copies.factor(entry.path);
-    while (auto child = children.next()) {
+    while (auto child = next_child(children)) {
       if (options_.should_stop && options_.should_stop()) return false;
       // One that is only in the history may have been deleted before.
-      if (!child->is_there && !child->entry.growth) continue;
+      if (!child->total.is_there && !child->entry.growth) continue;
       child->entry.depth = closed.entry->depth + 1;
       if (!add_copied(*child, factor)) return false;
       if (const auto left_out = first.add(*std::move(child))) add_to_rest(entry.rest, left_out->entry);
@@ -272,9 +171,8 @@ class Query {
     if (places.size() < options_.children_max && entry.rest.count > 0) truncated_ = true;
     entry.children.reserve(places.size());  // `waiting` points into it
     for (Place& place : places) {
-      place.entry.is_unread = !place.all_read;
       entry.children.push_back(std::move(place.entry));
-      waiting.push_back({&entry.children.back(), std::move(place.rows), place.all_read, place.history});
+      waiting.push_back({&entry.children.back(), std::move(place.total), place.history});
     }
     return true;
   }
@@ -299,13 +197,14 @@ class Query {
     factor = options_.copies.match(entry.path).value_or(factor);
     std::uint64_t left = entry.bytes;  // those that no rule below counts otherwise
     if (options_.copies.may_match_below(entry.path)) {
-      Children children(sources_, nullptr, entry.path, place.rows, place.all_read);
-      while (auto child = children.next()) {
+      ChildTotals children(totals_, place.total);
+      while (auto next = children.next()) {
         if (options_.should_stop && options_.should_stop()) return false;
-        if (!add_copied(*child, factor)) return false;  // as deep as a rule has components
+        Place child(*std::move(next));
+        if (!add_copied(child, factor)) return false;  // as deep as a rule has components
         // Files with names in several directories may have been counted before.
-        left -= std::min(left, child->entry.bytes);
-        for (const auto& [copies, bytes] : child->entry.copied)
+        left -= std::min(left, child.entry.bytes);
+        for (const auto& [copies, bytes] : child.entry.copied)
           entry.copied[copies] = saturating_add(entry.copied[copies], bytes);
       }
     }
@@ -331,7 +230,9 @@ class Query {
   std::uint64_t entries_left_;
   std::uint64_t path_bytes_left_;
   bool truncated_ = false;
-  Sources sources_;
+  DirectoryTotals totals_;
+  std::optional<HistoryStore> history_;  // nothing if it is not asked for, or none is kept
+  const std::int64_t history_since_ = history_since(database_);
 };
 
 // How much the entry grew or shrank; 0 if that is not known.
@@ -446,6 +347,31 @@ base::Result<std::optional<Usage>> visit_usage(
   return guarded("look up usage", handle, [&]() -> base::Result<std::optional<Usage>> {
     const SqliteTransaction one_view(handle, SqliteTransaction::Kind::reading);
     return Query(handle, options).visit_all(path, visit);
+  });
+}
+
+base::Result<UsageHistory> query_history(UsageDatabase& database, std::string_view path,
+                                         std::optional<base::WallTime> since, std::size_t count_max) {
+  SqliteDatabase& handle = database.handle();
+  return guarded("look up the history", handle, [&] {
+    const SqliteTransaction one_view(handle, SqliteTransaction::Kind::reading);
+    UsageHistory found;
+    SqliteStatement last(handle, "SELECT started_at_ns FROM scans ORDER BY id DESC LIMIT 1");
+    if (last.step()) found.as_of = base::WallTime(std::chrono::nanoseconds(last.number(0)));
+    if (!has_history_tables(handle)) return found;
+    found.recorded_since = wall_time(history_since(handle));
+    found.is_full = is_history_full(handle);
+    const auto row = HistoryStore(handle).find_path(path);
+    if (!row) return found;
+    HistoryPoints& points = found.points;
+    points = HistoryStore::points_of(*row);
+    if (since) {
+      const auto after = std::ranges::upper_bound(points, history_time(*since), {}, &HistoryPoint::at);
+      if (after != points.begin()) points.erase(points.begin(), after - 1);
+    }
+    if (points.size() > count_max)
+      points.erase(points.begin(), points.end() - static_cast<std::ptrdiff_t>(count_max));
+    return found;
   });
 }
 

@@ -207,6 +207,18 @@ base::Result<std::optional<Usage>> visit_usage(
     UsageDatabase& database, std::string_view path, const UsageOptions& options,
     const std::function<bool(const Usage&, const UsageEntry&)>& visit);
 
+struct UsageHistory {
+  std::optional<base::WallTime> recorded_since;  // nothing: none is kept of any directory
+  std::optional<base::WallTime> as_of;           // the start of the last scan
+  bool is_full = false;                          // some directories were refused a history because of a bound
+  HistoryPoints points;                          // of the directory; empty if none is kept of it
+};
+
+// The points of the directory, from the one that holds at `since` on, the newest `count_max` of them. `path`
+// as for query_usage().
+base::Result<UsageHistory> query_history(UsageDatabase& database, std::string_view path,
+                                         std::optional<base::WallTime> since, std::size_t count_max);
+
 // Calls `visit` for the entry and all below it, in order, each after its parent.
 void for_each_entry(const UsageEntry& entry, const std::function<void(const UsageEntry&)>& visit);
 

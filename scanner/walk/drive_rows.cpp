@@ -2,9 +2,6 @@
 
 #include <utility>
 
-#include "scanner/database/sqlite.h"
-#include "scanner/errors.h"
-
 namespace spoor::scanner {
 namespace {
 
@@ -13,10 +10,9 @@ constexpr std::size_t new_files_bytes_max = 16U << 20U;
 }  // namespace
 
 void DriveRows::put_root(const DirectoryRow& row, const std::optional<DirectoryRow>& before) {
-  const bool keeps_name = before && named(row) == named(*before);
-  const auto put =
-      keeps_name ? directories().put(row) : directories().put(DirectoryStore::parent_of_root(drive_), row);
-  put.value();
+  directories().put(row);
+  if (!before || named(row) != named(*before))
+    directories().put_names(DirectoryStore::parent_of_root(drive_), {{row.name, named(row)}});
 }
 
 // A new directory gets its id after its subdirectories, so that rows are appended: its files are
@@ -32,12 +28,12 @@ std::optional<Files> DriveRows::take_files(std::string_view path, DirectoryRow& 
       return files;
     }
     if (row.id == 0) row.id = directories().new_id();
-    feed->add(row.id, *files).value();
+    feed->add(row.id, *files);
     return std::nullopt;
   }
   if (listing.incomplete) return std::nullopt;
   const bool differs = row.is_racy || row.signature != listing.signature;
-  if (feed->update(row, *files, differs).value()) return std::nullopt;
+  if (feed->update(row, *files, differs)) return std::nullopt;
   // As if all of it had been replaced: a consumer drops its copy of the directory, and reads it anew.
   if (path.empty()) {
     context_.transaction.changes().reset();
@@ -49,7 +45,7 @@ std::optional<Files> DriveRows::take_files(std::string_view path, DirectoryRow& 
 
 void DriveRows::add_files(std::int64_t directory, const Files& files) {
   new_files_bytes_ -= files.memory_bytes();
-  context_.transaction.files()->add(directory, files).value();
+  context_.transaction.files()->add(directory, files);
 }
 
 // An incomplete listing leaves the row's own totals and signature: a change shows once it can be summed up.
@@ -86,16 +82,12 @@ void DriveRows::apply_listing(std::string_view path, DirectoryRow& row, const Li
   }
   // Even where nothing changed, these were found later than what other directories have of the same files.
   if (is_same && listing.linked.empty()) return;
-  context_.transaction.links().replace(drive_, path, listing.linked, is_new).value();
+  context_.transaction.links().replace(drive_, path, listing.linked, is_new);
 }
 
 void DriveRows::replace_owners(std::string_view path, DirectoryRow& row, const Listing& listing) {
-  if (OwnerSums* const sums = context_.transaction.owners()) {
-    const auto replaced = guarded("sum up owners", context_.transaction.handle(), [&] {
-      sums->replace(drive_, path, {row.owners, row.own}, {listing.owners, listing.own});
-    });
-    replaced.value();
-  }
+  if (OwnerSums* const sums = context_.transaction.owners())
+    sums->replace(drive_, path, {row.owners, row.own}, {listing.owners, listing.own});
   row.owners = listing.owners;
 }
 
@@ -103,29 +95,24 @@ void DriveRows::replace_owners(std::string_view path, DirectoryRow& row, const L
 void DriveRows::take_out_owners(std::string_view path, const DirectoryRow& row) {
   OwnerSums* const sums = context_.transaction.owners();
   if (sums == nullptr) return;
-  const auto take_out = [&](std::string_view at, const DirectoryRow& directory) {
-    const auto taken = guarded("sum up owners", context_.transaction.handle(),
-                               [&] { sums->take_out(drive_, at, {directory.owners, directory.own}); });
-    taken.value();
-  };
-  take_out(path, row);
+  sums->take_out(drive_, path, {row.owners, row.own});
   if (row.directories == 0) return;
   StoredTree below(directories(), row, path);
-  while (const auto next = below.next().value()) {
+  while (const auto next = below.next()) {
     context_.throw_if_stopped();
-    take_out(below.path(), *next);
+    sums->take_out(drive_, below.path(), {next->owners, next->own});
   }
 }
 
 void DriveRows::record(std::string_view path, Change change) {
-  context_.transaction.changes().add(drive_, path, change).value();
+  context_.transaction.changes().add(drive_, path, change);
 }
 
 // Returns how many rows these were.
 std::uint64_t DriveRows::erase_rows(std::string_view path, const DirectoryRow& row) {
   take_out_owners(path, row);
-  const std::uint64_t erased = directories().erase(row, context_.environment.stop).value();
-  context_.transaction.links().erase_below(drive_, path, context_.environment.stop).value();
+  const std::uint64_t erased = directories().erase(row, context_.environment.stop);
+  context_.transaction.links().erase_below(drive_, path, context_.environment.stop);
   return erased;
 }
 

@@ -8,7 +8,7 @@
 #include "scanner/store/change_log.h"
 #include "scanner/store/directory_row.h"
 #include "scanner/store/files.h"
-#include "scanner/walk/listing.h"
+#include "scanner/walk/directory_reader.h"
 #include "scanner/walk/walk_context.h"
 
 namespace spoor::scanner {

@@ -38,7 +38,7 @@ void refuse_overlapping(std::vector<Drive>& drives) {
 }
 
 std::optional<DirectoryRow> root_of(const WalkContext& context, std::int64_t drive) {
-  return context.transaction.directories().find(DirectoryStore::parent_of_root(drive), "").value();
+  return context.transaction.directories().find(DirectoryStore::parent_of_root(drive), "");
 }
 
 // Removes all that is stored of a drive, and resets the change feed. Returns how many directories that were.
@@ -47,13 +47,13 @@ std::uint64_t erase_drive(WalkContext& context, std::int64_t drive) {
   context.touched.add_all();
   context.places.erase(drive);
   transaction.changes().reset();
-  transaction.links().erase_drive(drive).value();
-  transaction.forget_owners_of(drive).value();
+  transaction.links().erase_drive(drive);
+  if (OwnerSums* const owners = transaction.owners()) owners->erase_drive(drive);
   const auto root = root_of(context, drive);
   if (!root) return 0;
   DirectoryStore& directories = transaction.directories();
-  directories.put_names(DirectoryStore::parent_of_root(drive), {{"", std::nullopt}}).value();
-  return directories.erase(*root, context.environment.stop).value();
+  directories.put_names(DirectoryStore::parent_of_root(drive), {{"", std::nullopt}});
+  return directories.erase(*root, context.environment.stop);
 }
 
 void empty_drive(WalkContext& context, std::int64_t drive) {
@@ -67,7 +67,7 @@ void walk_all(WalkContext& context, const KnownDrive& known, const std::string& 
   if (!root) return;
   root->set_state(DirectoryState::unread);
   context.places.erase(known.id);
-  context.transaction.directories().put(*root).value();
+  context.transaction.directories().put(*root);
   context.drive_gaps.push_back({known.drive.path.native(), reason});
 }
 
@@ -75,11 +75,11 @@ void apply_gap(WalkContext& context, const KnownDrive& known) {
   const Drive& drive = known.drive;
   if (drive.gap.empty() && drive.gap_reason.empty()) return;
   if (context.is_resumed) return;  // it was applied before
-  const auto last = context.transaction.setting(gap_key(known.id)).value();
+  const auto last = context.transaction.setting(gap_key(known.id));
   if (!drive.gap.empty() && last == drive.gap) return;
   walk_all(context, known, drive.gap_reason);
   // Where it is not known what is marked, the watch may still be the one that the last scan knew.
-  if (!drive.gap.empty()) context.transaction.set_setting(gap_key(known.id), drive.gap).value();
+  if (!drive.gap.empty()) context.transaction.set_setting(gap_key(known.id), drive.gap);
 }
 
 // Nothing if the drive has the stamp that is expected.
@@ -97,25 +97,25 @@ std::optional<std::string> why_rolled_back(const WalkContext& context, const Dri
 // A drive that was rolled back has older content, without a mark, and nothing else tells. Its stamp is not
 // expected any more: that all is to be walked is stored with the root.
 void apply_stamp(WalkContext& context, const KnownDrive& known) {
-  const auto expected = context.transaction.setting(stamp_key(known.id)).value();
+  const auto expected = context.transaction.setting(stamp_key(known.id));
   if (!expected) return;
   const auto why = why_rolled_back(context, known.drive, *expected);
   if (!why) return;
-  context.transaction.remove_setting(stamp_key(known.id)).value();
+  context.transaction.remove_setting(stamp_key(known.id));
   walk_all(context, known, *why);
 }
 
 void update_identity(WalkContext& context, KnownDrive& known) {
   Drive& drive = known.drive;
-  const auto before = context.transaction.setting(identity_key(known.id)).value();
+  const auto before = context.transaction.setting(identity_key(known.id));
   // The last scan may know an identity that the daemon does not.
   if (drive.identity.empty()) drive.identity = before.value_or("");
   if (drive.identity.empty() || before == drive.identity) return;
   if (before) {
     empty_drive(context, known.id);
-    context.transaction.remove_setting(stamp_key(known.id)).value();
+    context.transaction.remove_setting(stamp_key(known.id));
   }
-  context.transaction.set_setting(identity_key(known.id), drive.identity).value();
+  context.transaction.set_setting(identity_key(known.id), drive.identity);
 }
 
 void update(WalkContext& context, KnownDrive& known) {
@@ -173,21 +173,19 @@ base::Result<> check_drives(std::vector<Drive>& drives) {
 std::vector<KnownDrive> match_drives(WalkContext& context) {
   ScanTransaction& transaction = context.transaction;
   std::map<std::string, StoredDrive> before;
-  const std::vector<StoredDrive> stored = transaction.drives().value();
-  for (const StoredDrive& drive : stored) before[drive.path] = drive;
+  for (const StoredDrive& drive : transaction.drives()) before[drive.path] = drive;
   std::vector<KnownDrive> matched;
   for (const Drive& drive : context.options.drives) {
     const auto entry = before.extract(drive.path.native());
     if (entry.empty()) transaction.changes().reset();
-    const StoredDrive its =
-        entry.empty() ? transaction.add_drive(drive.path.native()).value() : entry.mapped();
+    const StoredDrive its = entry.empty() ? transaction.add_drive(drive.path.native()) : entry.mapped();
     update(context, matched.emplace_back(KnownDrive{drive, its.id}));
   }
   // Directories of the others are not counted as deleted: they may still exist, on a drive that is not listed
   // any more.
   for (const auto& [path, drive] : before) {
     erase_drive(context, drive.id);
-    transaction.forget_drive(drive).value();
+    transaction.forget_drive(drive);
   }
   return matched;
 }
@@ -291,7 +289,7 @@ void DriveWalk::fail(const std::string& why) {
   DirectoryRow row = stored_.value_or(DirectoryRow());
   row.set_state(DirectoryState::unread);
   if (row.id == 0) row.id = store().new_id();
-  store().put(DirectoryStore::parent_of_root(id_), row).value();
+  store().put(DirectoryStore::parent_of_root(id_), row);
   context_.touched.add("");
   context_.add_error(drive_.path.native(), why);
   failed_ = ScanError{drive_.path.native(), why};

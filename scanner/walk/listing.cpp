@@ -1,5 +1,3 @@
-#include "scanner/walk/listing.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -53,7 +53,7 @@ void OpenDirectory::add(DirectoryRow child, const std::optional<DirectoryRow>& b
   due_sums_.add_child(child);
   if (before) replaced_.add_child(*before);
   if (child.id == 0) child.id = rows_.directories().new_id();
-  rows_.directories().put(child).value();
+  rows_.directories().put(child);
   const bool keeps_name = before && named(child) == named(*before);
   if (!keeps_name) change_name(child.name, named(child));
 }
@@ -122,7 +122,7 @@ void OpenDirectory::change_name(const std::string& name, std::optional<NamedDire
 
 void OpenDirectory::put_names() {
   if (row_.id == 0) row_.id = rows_.directories().new_id();
-  rows_.directories().put_names(row_.id, names_).value();
+  rows_.directories().put_names(row_.id, names_);
   names_.clear();
 }
 
@@ -153,7 +153,7 @@ void ChangedDirectory::decide_next(std::string_view path) {
 // The stored row of that name. Rows that sort before it are of directories that are gone.
 std::optional<DirectoryRow> ChangedDirectory::take_stored(std::string_view path, std::string_view name) {
   for (;;) {
-    DirectoryRow* const row = stored_.peek().value();
+    DirectoryRow* const row = stored_.peek();
     if (row == nullptr || row->name > name) return std::nullopt;
     DirectoryRow taken = std::move(*row);
     stored_.pop();
@@ -168,7 +168,7 @@ void ChangedDirectory::erase(std::string_view path, const DirectoryRow& child) {
 }
 
 bool ChangedDirectory::finish(std::string_view path) {
-  while (const DirectoryRow* const gone = stored_.peek().value()) {
+  while (const DirectoryRow* const gone = stored_.peek()) {
     erase(path, *gone);
     stored_.pop();
   }
@@ -201,7 +201,7 @@ void UnchangedDirectory::look_up() {
   const auto is_marked = [this](std::string_view name) { return below(name).marks.may_be_dirty(); };
   decided_ = 0;
   marked_.clear();
-  marked_ = rows_.directories().children(row_.id, last_name_, marked_at_once, is_marked).value();
+  marked_ = rows_.directories().children(row_.id, last_name_, marked_at_once, is_marked);
   all_looked_up_ = marked_.size() < marked_at_once;
   if (!all_looked_up_) last_name_ = marked_.back().name;
 }
@@ -213,7 +213,7 @@ bool UnchangedDirectory::finish(std::string_view /*path*/) {
   if (before_->own.mtime_ns >= before_->subtree.mtime_ns) has_lost_newest_ = true;
   const std::int64_t newest = std::max(due_sums_.subtree.mtime_ns, row_.own.mtime_ns);
   if (has_lost_newest_ && newest < row_.subtree.mtime_ns) {
-    const std::int64_t below = rows_.directories().newest_below(row_).value();
+    const std::int64_t below = rows_.directories().newest_below(row_);
     row_.subtree.mtime_ns = std::max(below, row_.own.mtime_ns);
   }
   return differs();

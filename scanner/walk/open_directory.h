@@ -17,7 +17,6 @@
 #include "scanner/store/directory_store.h"
 #include "scanner/store/files.h"
 #include "scanner/walk/drive_rows.h"
-#include "scanner/walk/listing.h"
 #include "scanner/walk/read_ahead.h"
 #include "scanner/walk/scan_plan.h"
 #include "scanner/walk/walk_context.h"
@@ -160,7 +159,7 @@ class ChangedDirectory final : public OpenDirectory {
   const Subdirectories subdirectories_;
   std::size_t decided_ = 0;  // of them
   const std::optional<Files> new_files_;
-  StoredChildren stored_{rows_.directories(), before_ && before_->directories > 0 ? row_.id : 0};
+  ChildRows stored_{rows_.directories(), before_ && before_->directories > 0 ? row_.id : 0};
 };
 
 // A directory with the subdirectories that are stored, and nothing left for this scan below it: only those

@@ -38,8 +38,8 @@ using DrivePlaces = std::map<std::int64_t, std::optional<std::string>>;
 
 // What the audit and the walks of all drives share in one scan. All that is referred to must outlive it.
 //
-// What works on it throws base::Failure where the database fails, and with Errc::interrupted after a stop was
-// requested: that ends the scan. run_scan() returns it.
+// What works on it throws SqliteError where the database fails, and base::Failure with Errc::interrupted
+// after a stop was requested: that ends the scan. run_scan() returns it as an error.
 //
 // Not thread-safe.
 struct WalkContext {
@@ -99,9 +99,7 @@ struct WalkContext {
     if (mounts.size() < options.errors_kept_max) mounts.push_back(std::move(path));
   }
 
-  void throw_if_stopped() const {
-    if (environment.stop.stop_requested()) throw base::Failure(interrupted_error());
-  }
+  void throw_if_stopped() const { scanner::throw_if_stopped(environment.stop); }
 
   // Before each directory that is read.
   void wait_until_due() {

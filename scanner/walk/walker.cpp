@@ -87,7 +87,7 @@ bool Walker::is_unchanged(const DueDirectory& directory, const DirectoryRead& re
   largest.add(read.listing.own);
   if (largest.is_saturated()) return false;  // nothing could be taken out of the sums any more
   if (directory.stored->directories == 0) return read.listing.subdirectories.empty();
-  return rows_.directories().has_children(directory.stored->id, read.listing.subdirectories).value();
+  return rows_.directories().has_children(directory.stored->id, read.listing.subdirectories);
 }
 
 std::unique_ptr<OpenDirectory> Walker::unchanged(DueDirectory directory, DirectoryRead& read) {
@@ -163,7 +163,7 @@ void Walker::keep_so_far() {
     if (at == 1) {
       rows_.put_root(row_below, directory.before());
     } else {
-      rows_.directories().put(row_below).value();
+      rows_.directories().put(row_below);
     }
     context_.touched.add(std::string_view(stack_.path).substr(0, directory.path_bytes()));
     below = &directory;

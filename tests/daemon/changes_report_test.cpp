@@ -33,29 +33,24 @@ class ChangesReportTest : public ReportsTest {
   void scan(const std::map<std::string, Change>& changed) {
     auto database = scanner::UsageDatabase::open(file_).value();
     auto transaction = database.begin_scan().value();
-    const std::int64_t drive = transaction->drives().value().at(0).id;
-    for (const auto& [name, change] : changed) {
-      ASSERT_TRUE(transaction->changes().add(drive, name, change));
-    }
-    ASSERT_TRUE(transaction->changes().finish({}, 1'000'000));
-    ASSERT_TRUE(transaction->commit({}));
+    const std::int64_t drive = transaction->drives().at(0).id;
+    for (const auto& [name, change] : changed) transaction->changes().add(drive, name, change);
+    transaction->changes().finish({}, 1'000'000);
+    transaction->commit({});
   }
 
   // One more scan, which kept the names of files, and found these changed in the first directory, "a".
   void scan_files(const std::map<std::string, Change>& changed) {
     auto database = scanner::UsageDatabase::open(file_).value();
     auto transaction = database.begin_scan().value();
-    ASSERT_TRUE(transaction->keep_files(true));
-    const std::int64_t drive = transaction->drives().value().at(0).id;
-    const auto root =
-        transaction->directories().find(scanner::DirectoryStore::parent_of_root(drive), "").value();
-    const auto directory = transaction->directories().find(root->id, "a").value();
-    if (!changed.empty()) {
-      ASSERT_TRUE(transaction->changes().add(drive, "a", Change::changed));
-    }
+    transaction->keep_files(true);
+    const std::int64_t drive = transaction->drives().at(0).id;
+    const auto root = transaction->directories().find(scanner::DirectoryStore::parent_of_root(drive), "");
+    const auto directory = transaction->directories().find(root->id, "a");
+    if (!changed.empty()) transaction->changes().add(drive, "a", Change::changed);
     for (const auto& [name, change] : changed) transaction->changes().add_file(directory->id, name, change);
-    ASSERT_TRUE(transaction->changes().finish({}, 1'000'000));
-    ASSERT_TRUE(transaction->commit({}));
+    transaction->changes().finish({}, 1'000'000);
+    transaction->commit({});
   }
 
   json page(const Query& query) {

@@ -27,7 +27,7 @@ class ReportsTest : public SteppedTest {
     auto database = scanner::UsageDatabase::open(file_).value();
     auto transaction = database.begin_scan().value();
     scanner::DirectoryStore& directories = transaction->directories();
-    const std::int64_t drive = transaction->add_drive("/drive").value().id;
+    const std::int64_t drive = transaction->add_drive("/drive").id;
     scanner::DirectoryRow root;
     root.id = directories.new_id();
     std::uint64_t files = 0;
@@ -37,14 +37,14 @@ class ReportsTest : public SteppedTest {
       row.id = directories.new_id();
       row.subtree.files = ++files;
       root.add_child(row);
-      ASSERT_TRUE(directories.put(root.id, row));
+      directories.put(root.id, row);
     }
-    ASSERT_TRUE(directories.put(scanner::DirectoryStore::parent_of_root(drive), root));
+    directories.put(scanner::DirectoryStore::parent_of_root(drive), root);
     scanner::ScanRecord record;
     record.walked_everything = true;
     record.reason = reason_;
-    ASSERT_TRUE(transaction->set_peers(peers_));
-    ASSERT_TRUE(transaction->commit(record));
+    transaction->set_peers(peers_);
+    transaction->commit(record);
   }
 
   void begin_usage(std::map<std::string, std::string> query) {

@@ -24,7 +24,7 @@ class ChangeFeedTest : public FeedNode {
   explicit ChangeFeedTest(std::vector<std::string> drives = {"drive"}) : FeedNode(std::move(drives)) {}
 
   Lines feed(std::uint64_t since, std::optional<std::uint64_t> until = {}) {
-    return FeedNode::feed({.since = since, .until = until, .after = {}});
+    return FeedNode::feed({.since = since, .until = until});
   }
 
   std::uint64_t entries_kept() {
@@ -169,7 +169,7 @@ TEST_F(TwoDrivesFeedTest, WholeTreeInPages_ScanCommitsBetweenPages_IsConsistent)
   std::filesystem::create_directory(on_drive("a/y/fresh", 1));
   for (const char* path : {"a/x", "a/y/fresh"}) mark(path);
   scan();
-  FeedRange range{.since = 1, .until = 2, .after = {}};
+  FeedRange range{.since = 1, .until = 2};
   std::vector<std::string> lines;
   ASSERT_TRUE(read_part(range, 3, lines));
   EXPECT_EQ(range.after, "a/x/b");
@@ -199,7 +199,7 @@ TEST_F(TwoDrivesFeedTest, WideTreeInPages_OnlyRequestedPageIsRead) {
       paths.push_back(entry.path);
       return paths.size() < 2;
     };
-    ASSERT_TRUE(read_changes(*database, {.since = 1, .until = {}, .after = after}, on_entry, [&] {
+    ASSERT_TRUE(read_changes(*database, {.since = 1, .after = after}, on_entry, [&] {
       ++asked;
       return false;
     }));
@@ -214,18 +214,15 @@ TEST_F(ChangeFeedTest, StopRequested_ReadingIsInterrupted) {
   scan();
   change_and_scan();
   const auto ignore = [](const FeedEntry&) { return true; };
-  EXPECT_EQ(read_changes(*database, {.since = 1, .until = {}, .after = {}}, ignore, [] { return true; })
-                .error()
-                .code,
+  EXPECT_EQ(read_changes(*database, {.since = 1}, ignore, [] { return true; }).error().code,
             Errc::interrupted);
   database->handle().exec(
       "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) "
       "INSERT INTO changes SELECT 2, 1, CAST('x' || i AS BLOB), 2 FROM n");
   int times = 0;
   const auto amid = [&times] { return ++times == 3; };
-  EXPECT_EQ(read_changes(*database, {.since = 1, .until = {}, .after = {}}, ignore, amid).error().code,
-            Errc::interrupted);
-  EXPECT_TRUE(read_changes(*database, {.since = 1, .until = {}, .after = {}}, ignore)) << "it goes on";
+  EXPECT_EQ(read_changes(*database, {.since = 1}, ignore, amid).error().code, Errc::interrupted);
+  EXPECT_TRUE(read_changes(*database, {.since = 1}, ignore)) << "it goes on";
 }
 
 TEST_F(TwoDrivesFeedTest, DriveAddedOrRemoved_FeedStartsOver) {
@@ -283,11 +280,11 @@ TEST_F(ChangeFeedTest, PausedPageReader_DoesNotBlockWalCheckpoint) {
   mark("a", tracker::MarkKind::tree);
   scan();
   const std::vector<std::string> all = feed(1);
-  auto reading = UsageDatabase::open_read_only(UsageDatabase::file_in(temp.path())).value();
+  auto reading = UsageDatabase::open_read_only(file()).value();
   std::vector<std::string> lines;
   std::uint64_t number = 0;
-  const auto until = read_changes_in_pages(
-      reading, {.since = 1, .until = {}, .after = {}}, 3 * sizeof(FeedEntry), [&](const FeedEntry& entry) {
+  const auto until =
+      read_changes_in_pages(reading, {.since = 1}, 3 * sizeof(FeedEntry), [&](const FeedEntry& entry) {
         lines.push_back((entry.is_new ? "+ " : "~ ") + entry.path);
         if (number++ % 5 == 0) {
           make_file("later/" + std::to_string(number));
@@ -308,22 +305,21 @@ TEST_F(ChangeFeedTest, ChangesDroppedBetweenPages_IsAnErrorThenNotKept) {
   for (int number = 0; number < 20; ++number) make_file("a/" + std::to_string(number) + "/file");
   mark("a", tracker::MarkKind::tree);
   scan();
-  auto reading = UsageDatabase::open_read_only(UsageDatabase::file_in(temp.path())).value();
+  auto reading = UsageDatabase::open_read_only(file()).value();
   int calls = 0;
-  const auto until = read_changes_in_pages(reading, {.since = 1, .until = {}, .after = {}},
-                                           3 * sizeof(FeedEntry), [&](const FeedEntry&) {
-                                             if (++calls == 1) {
-                                               std::filesystem::create_directory(temp / "another");
-                                               options.drives.push_back({temp / "another", ""});
-                                               scan();
-                                             }
-                                             return true;
-                                           });
+  const auto until =
+      read_changes_in_pages(reading, {.since = 1}, 3 * sizeof(FeedEntry), [&](const FeedEntry&) {
+        if (++calls == 1) {
+          std::filesystem::create_directory(temp / "another");
+          options.drives.push_back({temp / "another", ""});
+          scan();
+        }
+        return true;
+      });
   EXPECT_FALSE(until) << "part of it was read already";
   EXPECT_LT(calls, 10);
-  const auto again =
-      read_changes_in_pages(reading, {.since = 1, .until = {}, .after = {}}, 3 * sizeof(FeedEntry),
-                            [&](const FeedEntry&) { return ++calls < 0; });
+  const auto again = read_changes_in_pages(reading, {.since = 1}, 3 * sizeof(FeedEntry),
+                                           [&](const FeedEntry&) { return ++calls < 0; });
   ASSERT_TRUE(again);
   EXPECT_FALSE(*again);
 }
@@ -339,16 +335,15 @@ TEST_F(ChangeFeedTest, LargeRange_IsReadInBoundedMemory) {
                   "INSERT INTO changes SELECT 2, 1, CAST(printf('a/%0200d', i) AS BLOB), 4 FROM n",
                   count)
       .run();
-  auto reader = UsageDatabase::open_read_only(UsageDatabase::file_in(temp.path()));
+  auto reader = UsageDatabase::open_read_only(file());
   ASSERT_TRUE(reader) << reader.error().message;
   const std::int64_t before = sqlite3_memory_used();
   sqlite3_memory_highwater(1);
   std::int64_t deleted = 0;
-  const auto read =
-      read_changes(*reader, {.since = 1, .until = {}, .after = {}}, [&](const FeedEntry& entry) {
-        deleted += entry.is_deleted ? 1 : 0;
-        return true;
-      });
+  const auto read = read_changes(*reader, {.since = 1}, [&](const FeedEntry& entry) {
+    deleted += entry.is_deleted ? 1 : 0;
+    return true;
+  });
   EXPECT_TRUE(read && *read);
   EXPECT_EQ(deleted, count);
   EXPECT_LT(sqlite3_memory_highwater(0) - before, std::int64_t{8} << 20U);

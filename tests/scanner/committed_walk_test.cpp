@@ -35,14 +35,13 @@ class CommittedWalkTest : public ScannedNode {
   }
 
   // Of each directory, with all below it, as they are stored.
-  static void expect_sums(DirectoryStore& store, const DirectoryRow& row, const std::string& path) {
+  static void expect_sums(DirectoryTables& store, const DirectoryRow& row, const std::string& path) {
     DirectoryRow sum = row;
     sum.restart_sums(row.own);
-    StoredChildren children(store, row.id);
-    for (auto child = children.peek(); child && *child != nullptr; child = children.peek()) {
-      sum.add_child(**child);
-      expect_sums(store, **child, path + '/' + (*child)->name);
-      children.pop();
+    ChildRows children(store, row.id);
+    for (; const DirectoryRow* const child = children.peek(); children.pop()) {
+      sum.add_child(*child);
+      expect_sums(store, *child, path + '/' + child->name);
     }
     EXPECT_LE(sum.subtree.mtime_ns, row.subtree.mtime_ns) << path;
     if (row.state != DirectoryState::ok) sum.subtree.mtime_ns = row.subtree.mtime_ns;
@@ -51,12 +50,10 @@ class CommittedWalkTest : public ScannedNode {
 
   // By another process, so to say.
   void expect_sums() {
-    auto seen = UsageDatabase::open_read_only(UsageDatabase::file_in(temp.path()));
+    auto seen = UsageDatabase::open_read_only(file());
     ASSERT_TRUE(seen) << seen.error().message;
-    DirectoryStore store(seen->handle(), 0);
-    const auto root = store.find(DirectoryStore::parent_of_root(1), "");
-    ASSERT_TRUE(root);
-    if (*root) expect_sums(store, **root, "");
+    DirectoryTables store(seen->handle());
+    if (const auto root = store.find(DirectoryStore::parent_of_root(1), "")) expect_sums(store, *root, "");
     ++looks;
   }
 

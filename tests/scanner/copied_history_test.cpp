@@ -23,15 +23,10 @@ class CopiedHistoryTest : public HistoryNode {
  protected:
   using HistoryNode::HistoryNode;
 
-  fs::path file() const { return UsageDatabase::file_in(temp.path()); }
-
   void rebuild() {
-    database.reset();
-    database =
-        std::make_unique<UsageDatabase>(UsageDatabase::begin_rebuild(file(), "it was damaged").value());
+    begin_rebuild("it was damaged");
     scan_after(hours(1));
-    auto placed = UsageDatabase::finish_rebuild(file(), std::move(*database));
-    database = std::make_unique<UsageDatabase>(std::move(placed.value()));
+    finish_rebuild();
   }
 
   // The encoded points of each directory with a history.

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "scanner/errors.h"
-#include "scanner/walk/listing.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/support/temp_directory.h"
 

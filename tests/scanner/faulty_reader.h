@@ -17,7 +17,6 @@
 
 #include "base/error.h"
 #include "scanner/walk/directory_reader.h"
-#include "scanner/walk/listing.h"
 #include "tests/fakes/manual_clock.h"
 #include "tracker/paths/path.h"
 

@@ -43,7 +43,7 @@ void expect_equal(const Copy& copy, const Copy& source, const char* which) {
 std::optional<std::vector<FeedEntry>> FeedFollower::read(UsageDatabase& database, const std::string& only,
                                                          bool files) {
   constexpr std::size_t part = 3;
-  FeedRange range{.since = since_, .until = {}, .after = {}, .files = files, .drive = only};
+  FeedRange range{.since = since_, .files = files, .drive = only};
   std::vector<FeedEntry> found;
   for (std::size_t before = 0;; before = found.size()) {
     const auto until = read_changes(database, range, [&](const FeedEntry& entry) {

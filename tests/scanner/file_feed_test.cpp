@@ -14,22 +14,8 @@ class FileFeedTest : public FeedNode {
     options.file_feed = true;
   }
 
-  Lines feed(std::uint64_t since) {
-    return FeedNode::feed({.since = since, .until = {}, .after = {}, .files = true});
-  }
-  Lines directories_feed(std::uint64_t since) {
-    return FeedNode::feed({.since = since, .until = {}, .after = {}});
-  }
-
-  // A scan that is killed after so many reads.
-  void kill_after(std::uint64_t reads) {
-    reader.before_read = [this, left = reads](std::string_view) mutable {
-      if (left-- == 0) stop.request_stop();
-    };
-    EXPECT_FALSE(try_scan());
-    reader.before_read = nullptr;
-    stop = {};
-  }
+  Lines feed(std::uint64_t since) { return FeedNode::feed({.since = since, .files = true}); }
+  Lines directories_feed(std::uint64_t since) { return FeedNode::feed({.since = since}); }
 
   std::int64_t count(const std::string& table) {
     return database->handle().number("SELECT count(*) FROM " + table);
@@ -129,7 +115,7 @@ TEST_F(FileFeedTest, StoredFilesThatCannotBeDecoded_AreDatabaseDamage) {
   mark("new/file");
   scan();
   database->handle().exec("UPDATE files SET entries = x'0500'");
-  const FeedRange range{.since = 1, .until = {}, .after = {}, .files = true};
+  const FeedRange range{.since = 1, .files = true};
   const auto read = read_changes(*database, range, [](const FeedEntry&) { return true; });
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, Errc::database_damaged) << read.error().message;
@@ -328,12 +314,12 @@ TEST_F(FileFeedTest, KilledScan_ResumesWithFilesItRead) {
   for (int number = 0; number < 1100; ++number) make_file("a/x" + std::to_string(1000 + number) + "/file");
   make_file("a/x0000/file", 20);
   mark("a", tracker::MarkKind::tree);
-  kill_after(1080);
+  ASSERT_FALSE(scan_killed_after(1080));
   scan_counting_reads();
   EXPECT_TRUE(has_resumed);
   EXPECT_LT(reader.read_paths.size(), 200U);
   EXPECT_EQ(count("files"), 1101);
-  const auto lines = read({.since = 1, .until = {}, .after = {}, .files = true}, 100);
+  const auto lines = read({.since = 1, .files = true}, 100);
   EXPECT_EQ(lines.size(), 3U + 2 * 1100);
   EXPECT_EQ(lines[2], "~ a/x0000/file");
   EXPECT_EQ(lines.back(), "+ a/x2099/file");
@@ -359,7 +345,7 @@ TEST_F(FileFeedTest, KilledScanWithoutFileFeed_IsNotResumedWithIt) {
   resumes = true;
   options.file_feed = false;
   for (int number = 0; number < 1100; ++number) make_file("x" + std::to_string(number) + "/file");
-  kill_after(1080);
+  ASSERT_FALSE(scan_killed_after(1080));
   options.file_feed = true;
   scan();
   EXPECT_FALSE(has_resumed);

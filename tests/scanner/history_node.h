@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "scanner/usage/history_query.h"
+#include "scanner/usage/usage_query.h"
 #include "tests/scanner/scanned_node.h"
 
 namespace spoor::scanner {

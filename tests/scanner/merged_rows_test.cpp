@@ -29,8 +29,6 @@ class MergedRowsTest : public ScannedNode {
   }
 
   std::int64_t apart() const { return database->handle().number("SELECT count(*) FROM newer"); }
-
-  std::filesystem::path file() const { return UsageDatabase::file_in(temp.path()); }
 };
 
 TEST_F(MergedRowsTest, FirstScan_PutsNoneApart) { EXPECT_EQ(apart(), 0); }

@@ -72,8 +72,6 @@ void put_old_directories(SqliteDatabase& at) {
 
 class MigrationTest : public ScannedNode {
  protected:
-  std::filesystem::path file() const { return UsageDatabase::file_in(temp.path()); }
-
   // Takes from the database what the versions after 1.0.0 added.
   void downgrade() {
     SqliteDatabase& at = database->handle();
@@ -107,11 +105,10 @@ class MigrationTest : public ScannedNode {
   std::set<std::string> changed() {
     std::set<std::string> paths;
     const auto last = latest_scan(*database).value();
-    EXPECT_TRUE(
-        read_changes(*database, {.since = last - 1, .until = {}, .after = {}}, [&](const FeedEntry& entry) {
-          paths.insert(entry.path);
-          return true;
-        }));
+    EXPECT_TRUE(read_changes(*database, {.since = last - 1}, [&](const FeedEntry& entry) {
+      paths.insert(entry.path);
+      return true;
+    }));
     return paths;
   }
 };

@@ -31,20 +31,10 @@ class RebuildTest : public ScannedNode {
     first_feed = feed_id(*database).value();
   }
 
-  fs::path file() const { return UsageDatabase::file_in(temp.path()); }
   fs::path beside(const char* suffix) const { return file().native() + suffix; }
   void close() { database.reset(); }
 
-  void begin() {
-    close();
-    database =
-        std::make_unique<UsageDatabase>(UsageDatabase::begin_rebuild(file(), "it was asked for").value());
-  }
-
-  void finish() {
-    auto placed = UsageDatabase::finish_rebuild(file(), std::move(*database));
-    database = std::make_unique<UsageDatabase>(std::move(placed.value()));
-  }
+  void begin() { begin_rebuild("it was asked for"); }
 
   // What `spoor usage` shows of the files below "a"; nothing where it fails.
   std::optional<std::uint64_t> shown() const {
@@ -71,7 +61,7 @@ TEST_F(RebuildTest, RebuildNotFinished_OldDatabaseIsInUse) {
   const ScanReport report = scan();
   EXPECT_THAT(report.record.reason, HasSubstr("it was asked for; it was set aside as"));
   EXPECT_EQ(shown(), 2U) << "until it is put in place";
-  finish();
+  finish_rebuild();
   EXPECT_EQ(shown(), 3U);
   EXPECT_EQ(read_commit_mark(file()).value()->database, feed_at(file())) << "the mark is that of the new one";
   EXPECT_EQ(feed_at(beside(".corrupt")), first_feed);
@@ -102,7 +92,7 @@ TEST_F(RebuildTest, DatabaseMissing_SetAsideCopyIsKept) {
   fs::rename(file(), beside(".corrupt"));
   begin();
   scan();
-  finish();
+  finish_rebuild();
   EXPECT_EQ(feed_at(beside(".corrupt")), first_feed);
 }
 
@@ -116,14 +106,7 @@ TEST_F(RebuildTest, LeftoverFilesWithoutNewDatabase_AreRemoved) {
 TEST_F(RebuildTest, RebuildScanKilled_IsResumed) {
   resumes = true;
   begin();
-  int reads = 0;
-  reader.before_read = [&](std::string_view) {
-    clock.advance(std::chrono::seconds(2));
-    if (++reads == 3) stop.request_stop();
-  };
-  ASSERT_FALSE(try_scan());
-  reader.before_read = nullptr;
-  stop = {};
+  ASSERT_FALSE(scan_killed_after(2));
   close();
   EXPECT_EQ(shown(), 2U);
   auto begun = UsageDatabase::resume_rebuild(file()).value();
@@ -132,7 +115,7 @@ TEST_F(RebuildTest, RebuildScanKilled_IsResumed) {
   const ScanReport report = scan();
   EXPECT_TRUE(has_resumed);
   EXPECT_TRUE(report.record.walked_everything);
-  finish();
+  finish_rebuild();
   expect_exact();
 }
 
@@ -201,7 +184,7 @@ TEST_F(RebuildTest, OldDatabaseWithWal_IsSetAsideWhole) {
   }
   begin();
   scan();
-  finish();
+  finish_rebuild();
   EXPECT_FALSE(fs::exists(beside(".corrupt-wal"))) << "a kill before would leave the file without it";
   fs::remove(beside(".corrupt.damaged"));
   auto kept = UsageDatabase::open_read_only(beside(".corrupt"));
@@ -228,7 +211,7 @@ TEST_F(RebuildTest, Consumers_StartOverOnceRebuildIsInPlace) {
   begin();
   EXPECT_EQ(consumers.position("offsite", feed_at(file())).value(), 1U);
   scan();
-  finish();
+  finish_rebuild();
   EXPECT_FALSE(consumers.position("offsite", feed_at(file())).value());
 }
 

@@ -171,9 +171,19 @@ void ScannedNode::trust_times() {
 
 void ScannedNode::reopen_database() {
   database.reset();
-  auto opened = UsageDatabase::open(UsageDatabase::file_in(temp.path()));
+  auto opened = UsageDatabase::open(file());
   database = std::make_unique<UsageDatabase>(std::move(opened.value()));
   database->handle().exec("PRAGMA synchronous = OFF");  // no power cut here, and hundreds of commits
+}
+
+void ScannedNode::begin_rebuild(const std::string& why) {
+  database.reset();
+  database = std::make_unique<UsageDatabase>(UsageDatabase::begin_rebuild(file(), why).value());
+}
+
+void ScannedNode::finish_rebuild() {
+  auto placed = UsageDatabase::finish_rebuild(file(), std::move(*database));
+  database = std::make_unique<UsageDatabase>(std::move(placed.value()));
 }
 
 void ScannedNode::give_identity(std::size_t number, char digit) {
@@ -237,9 +247,10 @@ ScanReport ScannedNode::scan() {
   return report ? *report : ScanReport();
 }
 
-base::Result<ScanReport> ScannedNode::scan_killed_after(std::uint64_t reads) {
-  reader.before_read = [this, left = reads](std::string_view) mutable {
-    if (left-- == 0) stop.request_stop();
+base::Result<ScanReport> ScannedNode::scan_stopped_when(
+    std::function<bool(std::string_view path)> is_to_stop) {
+  reader.before_read = [this, is_to_stop = std::move(is_to_stop)](std::string_view path) {
+    if (is_to_stop(path)) stop.request_stop();
   };
   auto report = try_scan();
   reader.before_read = nullptr;
@@ -247,13 +258,12 @@ base::Result<ScanReport> ScannedNode::scan_killed_after(std::uint64_t reads) {
   return report;
 }
 
+base::Result<ScanReport> ScannedNode::scan_killed_after(std::uint64_t reads) {
+  return scan_stopped_when([left = reads](std::string_view) mutable { return left-- == 0; });
+}
+
 bool ScannedNode::stop_at(const std::string& path) {
-  reader.before_read = [this, path](std::string_view at) {
-    if (at == path) stop.request_stop();
-  };
-  const auto report = try_scan();
-  reader.before_read = nullptr;
-  stop = {};
+  const auto report = scan_stopped_when([&](std::string_view at) { return at == path; });
   return !report && report.error().code == Errc::interrupted;
 }
 

@@ -114,6 +114,9 @@ class ScannedNode : public ::testing::Test {
   // The same, which has to succeed.
   ScanReport scan();
 
+  // Scans until a directory is about to be read for which that holds. The scan may end before.
+  base::Result<ScanReport> scan_stopped_when(std::function<bool(std::string_view path)> is_to_stop);
+
   // Scans until this directory is about to be read; returns whether the scan was stopped.
   bool stop_at(const std::string& path);
 
@@ -140,6 +143,10 @@ class ScannedNode : public ::testing::Test {
   // Rows of directories, roots included, as the database has them.
   std::int64_t row_count();
   void reopen_database();
+  std::filesystem::path file() const { return UsageDatabase::file_in(temp.path()); }
+  // A database that will replace it once a scan was made.
+  void begin_rebuild(const std::string& why);
+  void finish_rebuild();
 
   support::TempDirectory temp;
   fakes::ManualClock clock;

@@ -1,4 +1,4 @@
-#include "scanner/walk/listing.h"
+#include "scanner/store/files.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -4,12 +4,12 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "scanner/walk/listing.h"
+#include "scanner/walk/directory_reader.h"
 
 namespace spoor::support {
 
 // Waits until later changes get a later timestamp: a scan that reads a directory within one timestamp step of
-// its last change reports it again (scanner/walk/listing.h).
+// its last change reports it again (scanner/walk/directory_reader.h).
 inline void outlast_timestamp_step() {
   const base::FileTimeClock clock;
   // A file that was looked at may have a time between two ticks, ahead of that clock (since Linux 6.13).
