@@ -160,15 +160,6 @@ TEST_F(StampedDriveTest, AnotherDrive_IsNotARollback) {
   expect_exact();
 }
 
-TEST_F(DriveTest, Mark_AppliesToEveryDrive) {
-  scan();
-  write_file(on_drive("a/b/2", 0), 1);
-  write_file(on_drive("a/b/2", 1), 1);
-  mark("a/b");
-  scan();
-  expect_exact();
-}
-
 TEST_F(DriveTest, MissingDrive_KeepsItsTotalsAndIsWalkedInFullOnceItReturns) {
   scan();
   write_file(on_drive("a/b/2", 1), 10);

@@ -43,22 +43,6 @@ class HistoryTest : public HistoryNode {
   }
 };
 
-TEST_F(HistoryTest, ChangedTotals_GetAPointUpToTheDepth) {
-  make_file("a/b/c/file", 100);
-  make_file("other/file", 7);
-  const std::int64_t first = scan_after(hours(1));
-  make_marked("a/b/c/second", 50);
-  const std::int64_t second = scan_after(hours(1));
-  EXPECT_THAT(bytes(""), ElementsAre(107, 157));
-  EXPECT_THAT(bytes("a/b"), ElementsAre(100, 150));
-  EXPECT_THAT(bytes("other"), ElementsAre(7)) << "it did not change";
-  EXPECT_THAT(bytes("a/b/c"), IsEmpty()) << "too deep";
-  EXPECT_EQ(points("a/b")[0].at, first);
-  EXPECT_EQ(points("a/b")[1].at, second);
-  EXPECT_EQ(last.history.paths, 4U);
-  EXPECT_EQ(last.history.points, 7U);
-}
-
 TEST_F(HistoryTest, IdleScan_RecordsNothing) {
   make_file("a/b/file");
   scan_after(hours(1));
@@ -82,29 +66,6 @@ TEST_F(HistoryTest, Prefix_HasAHistoryAtAnyDepth) {
   remove_marked("a/b");
   scan_after(hours(1));
   EXPECT_THAT(events("a/b/c/d"), ElementsAre(Event::none, Event::none, Event::deleted));
-}
-
-TEST_F(HistoryTest, NewAndDeletedDirectory_AreNamed) {
-  make_file("a/file", 5);
-  const std::int64_t before = scan_after(hours(1));
-  make_marked("new/x/file", 20);
-  scan_after(hours(1));
-  EXPECT_THAT(events("a"), ElementsAre(Event::none)) << "it may be older than its history";
-  EXPECT_THAT(events("new/x"), ElementsAre(Event::created));
-  EXPECT_EQ(growth("new", before).change, Change::created);
-  EXPECT_EQ(growth("new", before).bytes, 20);
-  remove_marked("a");
-  const std::int64_t deleted = scan_after(hours(1));
-  EXPECT_THAT(events("a"), ElementsAre(Event::none, Event::deleted));
-  const Usage usage = usage_since("", before);
-  ASSERT_EQ(usage.total.children.size(), 2U);
-  EXPECT_EQ(usage.total.children[0].path, "a");
-  EXPECT_EQ(usage.total.children[0].bytes, 0U);
-  EXPECT_EQ(usage.total.children[0].growth->bytes, -5);
-  EXPECT_EQ(usage.total.children[0].growth->change, Change::deleted);
-  EXPECT_EQ(usage.total.growth->bytes, 15);
-  EXPECT_EQ(usage_since("", deleted).total.children.size(), 1U) << "it was deleted before";
-  EXPECT_EQ(growth("a", before).change, Change::deleted) << "asked for itself";
 }
 
 TEST_F(HistoryTest, RenamedDirectory_TakesItsHistoryAlong) {
@@ -465,19 +426,6 @@ TEST_F(HistoryTest, BoundOfPaths_EvictsDeletedDirectoriesFirst) {
   EXPECT_THAT(points("b"), IsEmpty()) << "it was deleted first";
   EXPECT_THAT(events("a"), ElementsAre(Event::none, Event::deleted));
   EXPECT_EQ(last.history.paths, 4U);
-}
-
-TEST_F(HistoryTest, BoundOfPoints_KeepsTheNewest) {
-  options.history.points_max = 8;
-  make_file("a/f", 1);
-  make_file("b/f", 1);
-  for (std::size_t size = 2; size < 20; ++size) {
-    make_marked("a/f", size);
-    scan_after(hours(1));
-    EXPECT_LE(last.history.points, 8U);
-    EXPECT_EQ(points("a").back().figures.bytes, size);
-    EXPECT_EQ(points("").back().figures.bytes, size + 1);
-  }
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
       case 6:
         return create_directory();
       case 7:
-        return delete_something();
+        return random_.one_in(2) ? delete_something() : remove_file();
       case 8:
         return rename_to_fresh_name();
       case 9:
@@ -181,6 +181,16 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     const std::string path = random_.pick(all);
     std::filesystem::remove_all(real(path));
     mark(path);
+  }
+
+  // The other names of a file with several stay as they were.
+  void remove_file() {
+    const std::string directory = some_directory();
+    for (const auto& entry : std::filesystem::directory_iterator(real(directory))) {
+      if (entry.is_directory()) continue;
+      std::filesystem::remove(entry.path());
+      return mark_either_way(tracker::join_path(directory, entry.path().filename().native()));
+    }
   }
 
   // A new name is unknown to the scanner: marking both names is enough.
@@ -440,6 +450,19 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     expect_exact_totals();
   }
 
+  void expect_no_links_without_files() {
+    for (number_ = 0; number_ < options.drives.size(); ++number_) {
+      for (const std::string& path : directories(false)) std::filesystem::remove_all(real(path));
+      for (const auto& entry : std::filesystem::directory_iterator(drive(number_)))
+        if (!entry.is_directory()) std::filesystem::remove(entry.path());
+    }
+    mark("", MarkKind::tree);
+    scan_missing_nothing();
+    for (const char* const table : {"links", "link_directories", "link_changes", "link_corrections"}) {
+      EXPECT_EQ(database->handle().number(std::string("SELECT count(*) FROM ") + table), 0) << table;
+    }
+  }
+
   std::vector<std::filesystem::path> drives() const {
     std::vector<std::filesystem::path> paths;
     for (const Drive& each : options.drives) paths.push_back(each.path);
@@ -479,9 +502,9 @@ TEST_P(RandomScanTest, RandomChanges_TotalsMatchIndependentWalk) {
   EXPECT_EQ(one_drive_.directories.from_scratch, 1);
   EXPECT_GT(one_drive_.directories.entries, 0);
   if (GetParam().audits) expect_unmarked_change_is_missed();
-  if (!options.file_feed) return;
-  EXPECT_EQ(file_copy_.from_scratch, 1);
-  EXPECT_GT(file_copy_.files_told, 0);
+  EXPECT_EQ(file_copy_.from_scratch, options.file_feed ? 1 : 0);
+  EXPECT_EQ(file_copy_.files_told > 0, options.file_feed);
+  expect_no_links_without_files();
 }
 
 tracker::Tracker::Options levels(std::uint64_t items, double fp_rate) {

@@ -91,46 +91,6 @@ TEST_F(ResumedWalkTest, SeveralInterruptions_EachDirectoryIsReadOnce) {
   expect_exact();
 }
 
-TEST_F(ResumedWalkTest, ChangesBeforeResume_AreSeenByNextScan) {
-  make_tree();
-  scan();
-  mark("", MarkKind::tree);
-  end_at("4/a");
-  make_file("1/a/new", 3);
-  mark("1/a/new", MarkKind::file);
-  remove("2/a");
-  mark("2/a");
-  make_file("6/new/deep/file");
-  mark("6/new");
-  rename("0/c", "7/moved");
-  mark("0/c");
-  mark("7/moved");
-  EXPECT_EQ(scan().record.errors, 0U);
-  EXPECT_TRUE(has_resumed);
-  scan();
-  EXPECT_FALSE(has_resumed);
-  expect_exact();
-}
-
-TEST_F(ResumedWalkTest, DirectoriesRemovedBeforeResume_NextScanIsExact) {
-  for (const std::string gone : {"4", "4/a", "4/a/x", "4/c", "5", "1"}) {
-    remove("");
-    make_directory("");
-    make_tree();
-    options.full = true;
-    scan();
-    end_at("4/a/x");
-    options.full = false;
-    remove(gone);
-    mark(gone);
-    scan();
-    EXPECT_TRUE(has_resumed);
-    EXPECT_EQ(scan().record.errors, 0U) << gone;
-    expect_exact();
-    EXPECT_TRUE(is_complete(""));
-  }
-}
-
 // Moved back, nobody marks what is below it.
 TEST_F(ResumedWalkTest, DirectoryMovedAwayBeforeResume_IsReadThereAndAgainLater) {
   for (const char* path : {"top/p/q/1/1", "top/p/q/2/1", "top/p/q/3/x/1"}) make_file(path);
@@ -298,43 +258,6 @@ TEST_F(ResumedWalkOfTwoDrivesTest, TwoDrives_EachResumesWhereItStopped) {
     }
     expect_exact();
   }
-}
-
-TEST_F(ResumedWalkOfTwoDrivesTest, DriveFailsDuringResume_LosesNoMark) {
-  scan();
-  write_file(on_drive("a0/new", 0), 1);
-  write_file(on_drive("b0/new", 1), 1);
-  write_file(on_drive("b3/new", 1), 1);
-  mark("a0");
-  mark("b0");
-  mark("b3");
-  end_at("b3");
-  reader.drive_errors[drive(0)] = EIO;
-  EXPECT_EQ(scan().failed_drives.size(), 1U);
-  EXPECT_TRUE(has_resumed);
-  reader.repair();
-  EXPECT_EQ(scan().record.errors, 0U);
-  expect_exact();
-}
-
-TEST_F(ResumedWalkOfTwoDrivesTest, DriveUnmountedBeforeResume_KeepsItsTotals) {
-  give_identity(1, '1');
-  scan();
-  mark("b0", MarkKind::tree);
-  mark("b3");
-  write_file(on_drive("b3/new", 1), 1);
-  end_at("b3");
-  std::filesystem::rename(drive(1), temp / "unmounted");
-  write_file(on_drive("beneath/file", 1), 1000);
-  const ScanReport report = scan();
-  EXPECT_TRUE(has_resumed);
-  ASSERT_EQ(report.failed_drives.size(), 1U);
-  EXPECT_EQ(report.record.bytes, 8U);
-  EXPECT_FALSE(usage("beneath"));
-  std::filesystem::remove_all(drive(1));
-  std::filesystem::rename(temp / "unmounted", drive(1));
-  EXPECT_EQ(scan().record.errors, 0U);
-  expect_exact();
 }
 
 }  // namespace

@@ -95,21 +95,6 @@ TEST_F(UnreadableTest, PathToPendingDirectory_IsReadThroughCleanOnes) {
   expect_exact();
 }
 
-TEST_F(UnreadableTest, ListingFailsMidway_KeepsOldTotals) {
-  make_file("a/b/c/1");
-  scan();
-  make_file("a/b/c/2");
-  mark("a/b/c");
-  reader.list_errors["a/b"] = EIO;
-  const ScanReport report = scan();
-  EXPECT_EQ(report.record.errors, 1U);
-  EXPECT_EQ(report.record.figures.dirs_deleted, 0U);
-  EXPECT_EQ(files("a/b"), 1U);
-  reader.repair();
-  scan();
-  expect_exact();
-}
-
 TEST_F(UnreadableTest, NewUnreadableDirectory_CountsAsEmpty) {
   make_file("a/1");
   for (const std::string path : {"a/b", "a/n"}) {  // in the first scan, and in a later one
@@ -133,21 +118,6 @@ TEST_F(UnreadableTest, UnreadableReplacement_KeepsNothingOfTheOldDirectory) {
   mark("a/n");
   scan_with_fault();
   EXPECT_EQ(files("a/b"), 0U);
-  scan();
-  expect_exact();
-}
-
-TEST_F(UnreadableTest, ReplacedWhileUnread_TotalsAreExact) {
-  make_file("a/b/c/1");
-  make_file("a/n/c/1");
-  make_file("a/n/c/2");
-  scan();
-  mark("a/b");
-  scan_with_fault();
-  remove("a/b");
-  rename("a/n", "a/b");
-  mark("a/b");
-  mark("a/n");
   scan();
   expect_exact();
 }

@@ -57,15 +57,6 @@ TEST_F(WalkTest, FileMark_ReadsOnlyPathToIt) {
   expect_exact();
 }
 
-TEST_F(WalkTest, FileMarkAtTop_ReadsTheRoot) {
-  make_file("a/1");
-  scan();
-  make_file("top");
-  mark("top", MarkKind::file);
-  scan();
-  expect_exact();
-}
-
 TEST_F(WalkTest, UnmarkedChange_IsSeenOnlyByFullScan) {
   make_file("a/1");
   scan();
@@ -76,17 +67,6 @@ TEST_F(WalkTest, UnmarkedChange_IsSeenOnlyByFullScan) {
   const ScanReport report = scan();
   EXPECT_TRUE(report.record.walked_everything);
   EXPECT_EQ(report.record.figures.dirs_changed, 1U);
-  expect_exact();
-}
-
-TEST_F(WalkTest, TreeMark_ReadsAllBelow) {
-  for (const char* path : {"a/b/c/1", "a/d/1", "x/1"}) make_file(path);
-  scan();
-  make_file("a/b/c/2");
-  make_file("a/d/2");
-  mark("a", MarkKind::tree);
-  scan_counting_reads();
-  EXPECT_EQ(reader.read_paths, (std::multiset<std::string>{"", "a", "a/b", "a/b/c", "a/d"}));
   expect_exact();
 }
 
@@ -109,16 +89,6 @@ TEST_F(WalkTest, DeletedSubtree_IsRemovedWithAllBelow) {
   const ScanReport report = scan();
   EXPECT_EQ(report.record.figures.dirs_deleted, 4U);
   EXPECT_FALSE(usage("a/b"));
-  expect_exact();
-}
-
-TEST_F(WalkTest, DirectoryReplacedByFile_IsRemoved) {
-  make_file("a/b/c/1");
-  scan();
-  remove("a/b");
-  make_file("a/b", 100);
-  mark("a/b");
-  EXPECT_EQ(scan().record.figures.dirs_deleted, 2U);
   expect_exact();
 }
 
@@ -369,18 +339,6 @@ TEST_F(WalkTest, FourThousandLevels_AreWalkedAndRemoved) {
   mark("d");
   EXPECT_EQ(scan().record.figures.dirs_deleted, 4000U);
   EXPECT_EQ(row_count(), 1);
-}
-
-TEST_F(WalkTest, NoDescriptorsLeft_DirectoryIsReadNextScan) {
-  make_file("a/b/1");
-  scan();
-  mark("a/b");
-  reader.open_errors["a/b"] = EMFILE;
-  EXPECT_EQ(scan().record.errors, 1U);
-  reader.repair();
-  make_file("a/b/2");
-  scan();
-  expect_exact();
 }
 
 }  // namespace
