@@ -13,43 +13,25 @@
 #include <fstream>
 #include <future>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
 #include <unordered_set>
-#include <utility>
+
+#include "base/file_system.h"
 
 namespace spoor::bench {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Open files and directories, for what std::filesystem is too slow for.
-// Moving leaves the source closed.
-class Descriptor {
- public:
-  Descriptor() = default;
-  // A path below `folder`, or AT_FDCWD. Throws std::system_error.
-  Descriptor(int folder, const std::string& path, int flags)
-      : number_(::openat(folder, path.c_str(), flags | O_CLOEXEC, 0644)) {
-    if (number_ < 0) throw std::system_error(errno, std::system_category(), path);
-  }
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-
-  int number() const { return number_; }
-
- private:
-  int number_ = -1;
-};
+// A path below `folder`, or AT_FDCWD: std::filesystem is too slow. Throws std::system_error.
+base::Descriptor open_at(int folder, const std::string& path, int flags) {
+  base::Descriptor opened(::openat(folder, path.c_str(), flags | O_CLOEXEC, 0644));
+  if (opened.get() < 0) throw std::system_error(errno, std::system_category(), path);
+  return opened;
+}
 
 // work(0) .. work(count - 1), shared out between two threads. Throws what one of them threw.
 template <class Work>
@@ -101,10 +83,11 @@ void make_object(int prefix, const std::string& name, std::size_t files) {
   if (::mkdirat(prefix, name.c_str(), 0755) != 0) {
     throw std::system_error(errno, std::system_category(), name);
   }
-  const Descriptor object(prefix, name, O_RDONLY | O_DIRECTORY);
+  const base::Descriptor object = open_at(prefix, name, O_RDONLY | O_DIRECTORY);
   for (std::size_t i = 0; i < files; ++i) {
-    const Descriptor file(object.number(), std::string(file_names[i]), O_WRONLY | O_CREAT | O_EXCL);
-    if (::ftruncate(file.number(), static_cast<off_t>(1000 * i + 300)) != 0) {
+    const base::Descriptor file =
+        open_at(object.get(), std::string(file_names[i]), O_WRONLY | O_CREAT | O_EXCL);
+    if (::ftruncate(file.get(), static_cast<off_t>(1000 * i + 300)) != 0) {
       throw std::system_error(errno, std::system_category(), name);
     }
   }
@@ -119,26 +102,26 @@ void look_at(int directory, const char* name) {
 }
 
 std::uint64_t visit_one(int parent, const std::string& path, Depth depth) {
-  const Descriptor directory(parent, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  const base::Descriptor directory = open_at(parent, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   std::uint64_t count = 1;
   std::vector<std::string> below;
   alignas(dirent64) std::array<char, 32 * 1024> buffer;  // not cleared: that would cost more than listing
   for (;;) {
-    const ssize_t got = ::getdents64(directory.number(), buffer.data(), buffer.size());
+    const ssize_t got = ::getdents64(directory.get(), buffer.data(), buffer.size());
     if (got < 0) throw std::system_error(errno, std::system_category(), path);
     if (got == 0) break;
     for (std::size_t at = 0; at < static_cast<std::size_t>(got);) {
       const auto& entry = *reinterpret_cast<const dirent64*>(buffer.data() + at);
       const std::string_view name = entry.d_name;
       if (entry.d_type != DT_DIR) {
-        look_at(directory.number(), entry.d_name);
+        look_at(directory.get(), entry.d_name);
       } else if (depth == Depth::all_below && name != "." && name != "..") {
         below.emplace_back(name);
       }
       at += entry.d_reclen;
     }
   }
-  for (const std::string& name : below) count += visit_one(directory.number(), name, depth);
+  for (const std::string& name : below) count += visit_one(directory.get(), name, depth);
   return count;
 }
 
@@ -177,16 +160,16 @@ void ScanTree::make() const {
 
 void ScanTree::make_bucket(std::uint64_t bucket) const {
   fs::path prefix;
-  Descriptor open_prefix;
+  std::optional<base::Descriptor> open_prefix;
   const std::uint64_t end = std::min((bucket + 1) * bucket_objects, objects_);
   for (std::uint64_t object = bucket * bucket_objects; object < end; ++object) {
     const fs::path path = path_of(object);
     if (path.parent_path() != prefix) {
       prefix = path.parent_path();
       fs::create_directories(drive() / prefix);
-      open_prefix = Descriptor(AT_FDCWD, drive() / prefix, O_RDONLY | O_DIRECTORY);
+      open_prefix.emplace(open_at(AT_FDCWD, drive() / prefix, O_RDONLY | O_DIRECTORY));
     }
-    make_object(open_prefix.number(), path.filename(), files_);
+    make_object(open_prefix->get(), path.filename(), files_);
   }
 }
 
@@ -206,18 +189,18 @@ std::vector<std::string> ScanTree::pick(std::uint64_t count, std::mt19937_64& ra
 }
 
 void ScanTree::change(const std::vector<std::string>& paths) const {
-  const Descriptor open_drive(AT_FDCWD, drive(), O_RDONLY | O_DIRECTORY);
+  const base::Descriptor open_drive = open_at(AT_FDCWD, drive(), O_RDONLY | O_DIRECTORY);
   for (const std::string& path : paths) {
     const std::string name = fmt::format("{}/{}", path, file_names.front());
-    const Descriptor file(open_drive.number(), name, O_WRONLY | O_APPEND);
-    if (::write(file.number(), "+", 1) != 1) throw std::system_error(errno, std::system_category(), name);
+    const base::Descriptor file = open_at(open_drive.get(), name, O_WRONLY | O_APPEND);
+    if (::write(file.get(), "+", 1) != 1) throw std::system_error(errno, std::system_category(), name);
   }
 }
 
 std::uint64_t visit(const std::filesystem::path& tree, const std::vector<std::string>& paths, Depth depth) {
-  const Descriptor root(AT_FDCWD, tree, O_RDONLY | O_DIRECTORY);
+  const base::Descriptor root = open_at(AT_FDCWD, tree, O_RDONLY | O_DIRECTORY);
   std::atomic<std::uint64_t> count = 0;
-  by_two_threads(paths.size(), [&](std::size_t i) { count += visit_one(root.number(), paths[i], depth); });
+  by_two_threads(paths.size(), [&](std::size_t i) { count += visit_one(root.get(), paths[i], depth); });
   return count;
 }
 
