@@ -146,20 +146,6 @@ bool is_mount_point(int parent, const std::string& name, std::uint64_t mount) {
          status.stx_mnt_id != mount;
 }
 
-// As the daemon reads it, but below the descriptor: the path may lead to another file system by now.
-base::Result<std::optional<std::string>> read_file(const DirectoryHandle& root, const char* name,
-                                                   std::size_t bytes_max) {
-  const DirectoryHandle file(::openat(root.descriptor, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (file.descriptor < 0 && is_gone(std::error_code(errno, std::system_category()))) {
-    return std::optional<std::string>();
-  }
-  std::string content(bytes_max, '\0');
-  const ssize_t got = file.descriptor < 0 ? -1 : ::pread(file.descriptor, content.data(), content.size(), 0);
-  if (got < 0) return base::system_error(errno, fmt::format("its file {} cannot be read", name));
-  content.resize(static_cast<std::size_t>(got));
-  return std::optional(std::move(content));
-}
-
 }  // namespace
 
 bool is_gone(const std::error_code& code) {
@@ -197,18 +183,19 @@ base::Result<DirectoryHandle> PosixDirectoryReader::look_at_drive(const std::fil
   return finish_open(::open(drive.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), nullptr);
 }
 
-base::Result<std::optional<std::string>> PosixDirectoryReader::drive_identity(
-    const DirectoryHandle& root) const {
-  auto content = read_file(root, tracker::drive_identity_file, tracker::drive_identity_bytes_max);
-  if (!content || !*content) return content;
-  if (auto identity = tracker::parse_drive_identity(**content)) return identity;
-  return base::Error(std::make_error_code(std::errc::bad_message),
-                     fmt::format("its identity, {}, is corrupt", tracker::drive_identity_file));
-}
-
-base::Result<std::optional<std::string>> PosixDirectoryReader::drive_stamp(
-    const DirectoryHandle& root) const {
-  return read_file(root, tracker::drive_stamp_file, tracker::drive_stamp_bytes_max);
+// As the daemon reads it, but below the descriptor: the path may lead to another file system by now.
+base::Result<std::optional<std::string>> PosixDirectoryReader::read_file(const DirectoryHandle& root,
+                                                                         const char* name,
+                                                                         std::size_t bytes_max) const {
+  const DirectoryHandle file(::openat(root.descriptor, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (file.descriptor < 0 && is_gone(std::error_code(errno, std::system_category()))) {
+    return std::optional<std::string>();
+  }
+  std::string content(bytes_max, '\0');
+  const ssize_t got = file.descriptor < 0 ? -1 : ::pread(file.descriptor, content.data(), content.size(), 0);
+  if (got < 0) return base::system_error(errno, fmt::format("its file {} cannot be read", name));
+  content.resize(static_cast<std::size_t>(got));
+  return std::optional(std::move(content));
 }
 
 base::Result<DirectoryHandle> PosixDirectoryReader::open(const DirectoryHandle& top, std::string_view below,

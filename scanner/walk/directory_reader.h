@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -127,12 +128,9 @@ class DirectoryReader {
   // Only what its inode has: the directory can't be read by that handle, and does not count as opened.
   virtual base::Result<DirectoryHandle> look_at_drive(const std::filesystem::path& drive) const = 0;
 
-  // The identity that the drive of this root carries, if it carries one. Fails if that can't be read or is
-  // corrupt.
-  virtual base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& root) const = 0;
-
-  // The content of tracker::drive_stamp_file on the drive of this root; nothing if there is none.
-  virtual base::Result<std::optional<std::string>> drive_stamp(const DirectoryHandle& root) const = 0;
+  // The first bytes of a file on the drive of this root; nothing if there is none.
+  virtual base::Result<std::optional<std::string>> read_file(const DirectoryHandle& root, const char* name,
+                                                             std::size_t bytes_max) const = 0;
 
   // The directory at `below`, a path relative to `top`, whose logical path is `path`. Fails if a component is
   // a symbolic link, and with std::errc::cross_device_link if another mount begins at one: it is not opened.
@@ -168,8 +166,8 @@ class PosixDirectoryReader final : public DirectoryReader {
 
   base::Result<DirectoryHandle> open_drive(const std::filesystem::path& drive) const override;
   base::Result<DirectoryHandle> look_at_drive(const std::filesystem::path& drive) const override;
-  base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& root) const override;
-  base::Result<std::optional<std::string>> drive_stamp(const DirectoryHandle& root) const override;
+  base::Result<std::optional<std::string>> read_file(const DirectoryHandle& root, const char* name,
+                                                     std::size_t bytes_max) const override;
   base::Result<DirectoryHandle> open(const DirectoryHandle& top, std::string_view below,
                                      std::string_view path) const override;
   bool changes_times_with_entries(const DirectoryHandle& directory) const override;

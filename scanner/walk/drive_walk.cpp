@@ -87,7 +87,8 @@ std::optional<std::string> why_rolled_back(const WalkContext& context, const Dri
                                            const std::string& expected) {
   const auto root = context.environment.reader.look_at_drive(drive.path);
   if (!root) return root.error().message;
-  const auto content = context.environment.reader.drive_stamp(*root);
+  const auto content =
+      context.environment.reader.read_file(*root, tracker::drive_stamp_file, tracker::drive_stamp_bytes_max);
   if (!content) return content.error().message;
   const auto found = tracker::parse_drive_stamp(content->value_or(""));
   if (found && (found->stamp == expected || found->before == expected)) return std::nullopt;
@@ -142,10 +143,16 @@ base::Error other_drive_error(std::string_view what) {
 base::Result<> check_identity(const DirectoryReader& reader, const DirectoryHandle& root,
                               const std::string& expected) {
   if (expected.empty()) return {};
-  const auto identity = reader.drive_identity(root);
-  if (!identity) return identity.error();
-  if (!*identity) return other_drive_error("carries no identity (.spoor/drive.json)");
-  if (**identity != expected) return other_drive_error("carries another drive's identity");
+  const auto content =
+      reader.read_file(root, tracker::drive_identity_file, tracker::drive_identity_bytes_max);
+  if (!content) return content.error();
+  if (!*content) return other_drive_error("carries no identity (.spoor/drive.json)");
+  const auto identity = tracker::parse_drive_identity(**content);
+  if (!identity) {
+    return base::Error(std::make_error_code(std::errc::bad_message),
+                       fmt::format("its identity, {}, is corrupt", tracker::drive_identity_file));
+  }
+  if (*identity != expected) return other_drive_error("carries another drive's identity");
   return {};
 }
 

@@ -373,14 +373,13 @@ TEST_F(DirectoryReaderTest, FileMtimeInFuture_IsNotRacy) {
   EXPECT_FALSE(read().is_racy);
 }
 
-TEST_F(DirectoryReaderTest, DriveIdentity_IsReadBelowDescriptor) {
+TEST_F(DirectoryReaderTest, File_IsReadBelowDescriptor) {
   const auto root = reader_.open_drive(temp_.path());
-  EXPECT_EQ(*reader_.drive_identity(*root), std::nullopt);
+  EXPECT_EQ(*reader_.read_file(*root, ".spoor/drive.json", 100), std::nullopt);
   directory(".spoor");
-  std::ofstream(temp_ / ".spoor/drive.json") << R"({"id":"00112233445566778899aabbccddeeff"})";
-  EXPECT_EQ(*reader_.drive_identity(*root), "00112233445566778899aabbccddeeff");
-  std::ofstream(temp_ / ".spoor/drive.json") << R"({"id":"0011"})";
-  EXPECT_FALSE(reader_.drive_identity(*root));
+  file(".spoor/drive.json", 7);
+  EXPECT_EQ(*reader_.read_file(*root, ".spoor/drive.json", 100), "xxxxxxx");
+  EXPECT_EQ(*reader_.read_file(*root, ".spoor/drive.json", 3), "xxx");
 }
 
 TEST_F(DirectoryReaderTest, StopRequested_ListingIsInterrupted) {

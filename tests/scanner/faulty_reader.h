@@ -87,11 +87,9 @@ class FaultyReader final : public DirectoryReader {
     return adjusted(real_.look_at_drive(drive), "");
   }
 
-  base::Result<std::optional<std::string>> drive_stamp(const DirectoryHandle& root) const override {
-    return real_.drive_stamp(root);
-  }
-  base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& root) const override {
-    return real_.drive_identity(root);
+  base::Result<std::optional<std::string>> read_file(const DirectoryHandle& root, const char* name,
+                                                     std::size_t bytes_max) const override {
+    return real_.read_file(root, name, bytes_max);
   }
 
   base::Result<DirectoryHandle> open(const DirectoryHandle& top, std::string_view below,

@@ -65,10 +65,8 @@ class GatedReader final : public DirectoryReader {
     return DirectoryHandle();
   }
 
-  base::Result<std::optional<std::string>> drive_stamp(const DirectoryHandle& /*root*/) const override {
-    return std::optional<std::string>();
-  }
-  base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& /*root*/) const override {
+  base::Result<std::optional<std::string>> read_file(const DirectoryHandle& /*root*/, const char* /*name*/,
+                                                     std::size_t /*bytes_max*/) const override {
     return std::optional<std::string>();
   }
 
