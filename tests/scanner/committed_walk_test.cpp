@@ -64,12 +64,9 @@ class CommittedWalkTest : public ScannedNode {
       const std::function<void()>& check = [] {}) {
     for (std::uint64_t reads = 0;; ++reads) {
       SCOPED_TRACE("stopped after " + std::to_string(reads) + " reads");
-      remove("");
-      make_directory("");
+      clear_drive();
       make_tree();
-      options.full = true;
-      scan();
-      options.full = false;
+      scan_everything();
       prepare();
       const bool was_stopped = !scan_killed_after(reads);
       forget_input();
@@ -284,12 +281,9 @@ TEST_F(CommittedWalkTest, DirectoryThatTheAuditFound_IsNotTakenAsWhole) {
 TEST_F(CommittedWalkTest, DirectoryOfALateMark_IsNotTakenAsWhole) {
   reader.changes_times = true;
   for (const bool is_resumed : {false, true}) {
-    remove("");
-    make_directory("");
+    clear_drive();
     for (const char* path : {"top/d/a/x/f", "top/d/c/f", "k/f"}) make_file(path);
-    options.full = true;
-    scan();
-    options.full = false;
+    scan_everything();
     make_file("top/d/new/f", 1000);
     clock.advance(std::chrono::hours(2));
     scan();

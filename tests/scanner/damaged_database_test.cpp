@@ -74,12 +74,7 @@ class DamagedDatabaseTest : public ScannedNode {
     UsageOptions all;
     all.depth = 100'000;
     const auto found = query_usage(*opened, "", all);
-    if (!found || !*found) return std::nullopt;
-    std::map<std::string, Measured> totals;
-    for_each_entry((*found)->total, [&](const UsageEntry& entry) {
-      totals[entry.path] = {entry.files, entry.dirs, entry.bytes, entry.allocated, entry.mtime_ns};
-    });
-    return totals;
+    return found && *found ? std::optional(totals_of(**found)) : std::nullopt;
   }
 
   // As measured, or not at all.
@@ -97,9 +92,7 @@ class DamagedDatabaseTest : public ScannedNode {
     const auto found = query_usage(*opened, path, {.depth = 0});
     if (!found) return;
     ASSERT_TRUE(*found) << path << " is not known any more";
-    const UsageEntry& entry = (*found)->total;
-    ASSERT_EQ((Measured{entry.files, entry.dirs, entry.bytes, entry.allocated, entry.mtime_ns}), expected)
-        << path;
+    ASSERT_EQ(totals_of(**found).at(path), expected) << path;
   }
 
   // As `spoor scan` does.

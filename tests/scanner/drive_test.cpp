@@ -260,8 +260,7 @@ TEST_F(DriveTest, RequestedFullScan_AcceptsEmptyMountPoint) {
   scan();
   unmount(1, true);
   expect_failed(scan(), 1);
-  options.full = true;
-  const ScanReport report = scan();
+  const ScanReport report = scan_everything();
   EXPECT_TRUE(report.failed_drives.empty());
   EXPECT_EQ(report.record.figures.dirs_deleted, 4U);
   EXPECT_TRUE(is_complete(""));
@@ -271,8 +270,7 @@ TEST_F(DriveTest, RequestedFullScan_AcceptsEmptyMountPoint) {
 TEST_F(DriveTest, RequestedFullScan_KeepsTotalsOfMissingDrive) {
   scan();
   unmount(1, false);
-  options.full = true;
-  const ScanReport report = scan();
+  const ScanReport report = scan_everything();
   expect_failed(report, 1);
   EXPECT_EQ(report.record.bytes, 60U);
 }

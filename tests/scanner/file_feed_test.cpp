@@ -103,8 +103,7 @@ TEST_F(FileFeedTest, NewChangedAndDeletedFiles_AreListed) {
   EXPECT_THAT(feed(1), ElementsAre("~ /", "~ top", "~ a/", "~ a/changed", "+ a/fresh", "- a/gone"));
   EXPECT_THAT(directories_feed(1), ElementsAre("~ ", "~ a"))
       << "files are told only where they are asked for";
-  options.full = true;
-  scan();
+  scan_everything();
   EXPECT_THAT(feed(2), IsEmpty());
 }
 

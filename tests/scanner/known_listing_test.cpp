@@ -62,9 +62,7 @@ TEST_P(KnownListingTest, FileSystemWithoutSuchTimes_IsRead) {
 
 TEST_P(KnownListingTest, NoTimeOfCreation_IsRead) {
   reader.without_birth = true;
-  options.full = true;
-  scan();
-  options.full = false;
+  scan_everything();
   EXPECT_EQ(read_for_a_change(), whole_way);
 }
 

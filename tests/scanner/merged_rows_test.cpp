@@ -78,8 +78,7 @@ TEST_F(MergedRowsTest, FullScan_MergesAll) {
   change(7, 100);
   scan();
   change(7, 200);
-  options.full = true;
-  scan();
+  scan_everything();
   EXPECT_EQ(apart(), 0);
   expect_exact();
 }

@@ -168,9 +168,7 @@ TEST_F(MovingWalkTest, ParentReplacedBySymbolicLink_IsNotFollowed) {
 TEST_F(MovingWalkTest, ParentReplacedByOtherDirectory_IsNotReadInItsPlace) {
   for (const bool birth : {true, false}) {
     reader.without_birth = !birth;
-    options.full = true;
-    scan();
-    options.full = false;
+    scan_everything();
     std::filesystem::create_directories(temp / "other");
     std::filesystem::copy(temp / "elsewhere", temp / "other", std::filesystem::copy_options::recursive);
     scan_and_meanwhile([&] {

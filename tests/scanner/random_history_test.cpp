@@ -35,6 +35,10 @@ std::string text_of(std::int64_t at, const char* format) {
   return text;
 }
 
+HistoryFigures figures_of(const Measured& measured) {
+  return {measured.files, measured.dirs, measured.bytes, measured.allocated};
+}
+
 // What a history has to hold of one directory.
 struct Series {
   HistoryPoints points;
@@ -84,11 +88,6 @@ class RandomHistoryTest : public HistoryNode, public ::testing::WithParamInterfa
       if (!path.empty()) found.push_back(path);
     }
     return found;
-  }
-  std::vector<std::filesystem::path> drive_paths() const {
-    std::vector<std::filesystem::path> paths;
-    for (const Drive& each : options.drives) paths.push_back(each.path);
-    return paths;
   }
   std::size_t some_drive() { return random_.below(options.drives.size()); }
   std::string some_directory() {
@@ -252,7 +251,7 @@ class RandomHistoryTest : public HistoryNode, public ::testing::WithParamInterfa
   void follow(const std::string& path, std::int64_t at, const Measured& measured) {
     Series& series = series_[path];
     const bool is_there = measured.files != gone_files;
-    HistoryPoint point{at, {measured.files, measured.dirs, measured.bytes, measured.allocated}};
+    HistoryPoint point{at, figures_of(measured)};
     if (!is_there) {
       if (series.is_there()) series.add({at, {}, Event::deleted});
       if (series.points.empty()) series_.erase(path);
@@ -313,8 +312,7 @@ class RandomHistoryTest : public HistoryNode, public ::testing::WithParamInterfa
     auto found = measure(drive_paths());
     std::map<std::string, std::optional<UsageGrowth>> wanted;
     for (const auto& [path, measured] : found) {
-      wanted[path] = expected(
-          path, since, HistoryFigures{measured.files, measured.dirs, measured.bytes, measured.allocated});
+      wanted[path] = expected(path, since, figures_of(measured));
     }
     for (const auto& [path, series] : series_) {
       if (found.contains(path)) continue;
@@ -408,8 +406,7 @@ TEST_P(RandomHistoryTest, SmallBounds_AreHeld) {
     for (const auto& [path, measured] : measure(drive_paths())) {
       const auto found = points(path);
       if (found.empty()) continue;
-      const HistoryFigures now{measured.files, measured.dirs, measured.bytes, measured.allocated};
-      ASSERT_EQ(found.back().figures, now) << path;
+      ASSERT_EQ(found.back().figures, figures_of(measured)) << path;
     }
     if (HasFailure()) return;
   }

@@ -248,7 +248,7 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
   }
 
   void remove_excluded() {
-    for (const auto& top : drives()) {
+    for (const auto& top : drive_paths()) {
       std::vector<std::filesystem::path> found;
       for (const auto& entry : std::filesystem::recursive_directory_iterator(top)) {
         if (entry.path().extension() == ".tmp") found.push_back(entry.path());
@@ -407,12 +407,12 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
 
   template <typename Copy>
   void follow(Copy& copy, bool is_whole) {
-    copy.follow(*database, drives());
-    if (is_whole) copy.expect_same(drives());
+    copy.follow(*database, drive_paths());
+    if (is_whole) copy.expect_same(drive_paths());
   }
 
   void follow_one_drive(bool is_whole) {
-    const auto drive = drives().back();
+    const auto drive = drive_paths().back();
     one_drive_.directories.follow(*database, {drive}, drive.native());
     if (is_whole) one_drive_.directories.expect_same({drive});
     if (!options.file_feed) return;
@@ -463,13 +463,6 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     }
   }
 
-  std::vector<std::filesystem::path> drives() const {
-    std::vector<std::filesystem::path> paths;
-    for (const Drive& each : options.drives) paths.push_back(each.path);
-    std::ranges::sort(paths);  // the copies are not to depend on their order
-    return paths;
-  }
-
   support::Random random_;
   FeedCopies copies_;
   FileCopy file_copy_;
@@ -494,7 +487,7 @@ TEST_P(RandomScanTest, RandomChanges_TotalsMatchIndependentWalk) {
   static_cast<void>(scan());
   expect_all_exact();
   // However the rounds went, the copies have begun now: the feed alone tells them of one more change.
-  write_file(drives().back() / "last" / "file", 1);
+  write_file(drive_paths().back() / "last" / "file", 1);
   mark("last");
   expect_all_exact();
   EXPECT_EQ(copies_.from_scratch, 1);

@@ -56,8 +56,7 @@ TEST_F(ResumedWalkTest, InterruptedScan_DirectoriesAreNotReadAgain) {
     options.threads = threads;
     reader.inodes_unlike_listed = unlike_listed;
     options.full = true;
-    remove("");
-    make_directory("");
+    clear_drive();
     make_tree();
     end_at("4/a/x");
     options.full = false;
@@ -112,8 +111,7 @@ TEST_F(ResumedWalkTest, DirectoryMovedAwayBeforeResume_IsReadThereAndAgainLater)
 TEST_F(ResumedWalkTest, DirectoriesSwappedBeforeResume_NextScanIsExact) {
   for (const bool birth : {true, false}) {
     reader.without_birth = !birth;
-    remove("");
-    make_directory("");
+    clear_drive();
     make_tree();
     options.full = true;
     scan();
@@ -161,8 +159,7 @@ TEST_F(ResumedWalkTest, DriveReplacedBeforeResume_IsReadAgain) {
     EXPECT_EQ(report.record.errors, 0U);
     EXPECT_EQ(reader.read_paths.size(), all);
     expect_exact();
-    remove("");
-    make_directory("");
+    clear_drive();
     scan();
   }
 }

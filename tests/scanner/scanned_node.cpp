@@ -94,6 +94,14 @@ std::map<std::string, Measured> measure(const std::vector<std::filesystem::path>
   return found;
 }
 
+std::map<std::string, Measured> totals_of(const Usage& usage) {
+  std::map<std::string, Measured> found;
+  for_each_entry(usage.total, [&](const UsageEntry& entry) {
+    found[entry.path] = {entry.files, entry.dirs, entry.bytes, entry.allocated, entry.mtime_ns};
+  });
+  return found;
+}
+
 std::map<std::string, Owners> measure_owners(const std::filesystem::path& drive, std::uint32_t depth) {
   std::map<std::string, Owners> found;
   std::map<std::string, std::set<ino_t>> seen;
@@ -149,6 +157,13 @@ ScannedNode::ScannedNode(std::vector<std::string> drive_names,
   tracker = std::make_unique<tracker::Tracker>(tracker_options, clock,
                                                tracker::Tracker::born(tracker::InstanceId::random(), clock));
   reopen_database();
+}
+
+std::vector<std::filesystem::path> ScannedNode::drive_paths() const {
+  std::vector<std::filesystem::path> paths;
+  for (const Drive& each : options.drives) paths.push_back(each.path);
+  std::ranges::sort(paths);
+  return paths;
 }
 
 void ScannedNode::trust_times() {
@@ -247,6 +262,13 @@ ScanReport ScannedNode::scan() {
   return report ? *report : ScanReport();
 }
 
+ScanReport ScannedNode::scan_everything() {
+  options.full = true;
+  ScanReport report = scan();
+  options.full = false;
+  return report;
+}
+
 base::Result<ScanReport> ScannedNode::scan_stopped_when(
     std::function<bool(std::string_view path)> is_to_stop) {
   reader.before_read = [this, is_to_stop = std::move(is_to_stop)](std::string_view path) {
@@ -294,22 +316,18 @@ bool ScannedNode::is_complete(const std::string& path) {
 }
 
 void ScannedNode::expect_exact(Newest newest) {
-  std::vector<std::filesystem::path> paths;
-  for (const Drive& drive : options.drives) paths.push_back(drive.path);
-  auto expected = measure(paths);
+  auto expected = measure(drive_paths());
   const auto all = usage("", 100'000);
   ASSERT_TRUE(all);
-  std::map<std::string, Measured> stored;
-  for_each_entry(all->total, [&](const UsageEntry& entry) {
-    stored[entry.path] = {entry.files, entry.dirs, entry.bytes, entry.allocated, entry.mtime_ns};
-  });
+  auto stored = totals_of(*all);
   for (auto& [path, measured] : expected) {
     ASSERT_TRUE(stored.contains(path)) << "'" << path << "' is not known";
     if (newest == Newest::unknown) measured.mtime_ns = stored[path].mtime_ns;
     ASSERT_EQ(stored[path], measured) << "at '" << path << "'";
   }
   ASSERT_EQ(stored.size(), expected.size()) << "directories are known that are gone";
-  ASSERT_EQ(row_count(), static_cast<std::int64_t>(all->total.dirs + paths.size())) << "rows nobody reaches";
+  ASSERT_EQ(row_count(), static_cast<std::int64_t>(all->total.dirs + options.drives.size()))
+      << "rows nobody reaches";
   const auto lost =
       database->handle().number("SELECT count(*) FROM newer WHERE id NOT IN (SELECT id FROM directories)");
   ASSERT_EQ(lost, 0) << "rows put apart of no directory";

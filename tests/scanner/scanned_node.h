@@ -40,6 +40,8 @@ std::ostream& operator<<(std::ostream& out, const Measured& measured);
 
 // Every directory of the drives, by logical path.
 std::map<std::string, Measured> measure(const std::vector<std::filesystem::path>& drives);
+// The same of what a query found.
+std::map<std::string, Measured> totals_of(const Usage& usage);
 
 // Likewise by owner, of each directory at most `depth` levels below the root.
 std::map<std::string, Owners> measure_owners(const std::filesystem::path& drive, std::uint32_t depth);
@@ -88,6 +90,7 @@ class ScannedNode : public ::testing::Test {
                            .levels = tracker::LevelSchedule(10'000, 1e-6)});
 
   std::filesystem::path drive(std::size_t number = 0) const { return options.drives[number].path; }
+  std::vector<std::filesystem::path> drive_paths() const;  // sorted
   std::filesystem::path on_drive(const std::string& path, std::size_t number = 0) const {
     return drive(number) / path;
   }
@@ -100,6 +103,10 @@ class ScannedNode : public ::testing::Test {
   void make_file(const std::string& path, std::size_t bytes = 10) { write_file(on_drive(path), bytes); }
   void make_directory(const std::string& path) { std::filesystem::create_directories(on_drive(path)); }
   void remove(const std::string& path) { std::filesystem::remove_all(on_drive(path)); }
+  void clear_drive() {
+    remove("");
+    make_directory("");
+  }
   void rename(const std::string& from, const std::string& to) {
     std::filesystem::rename(on_drive(from), on_drive(to));
   }
@@ -113,6 +120,9 @@ class ScannedNode : public ::testing::Test {
   base::Result<ScanReport> try_scan();
   // The same, which has to succeed.
   ScanReport scan();
+
+  // As `spoor scan --full`.
+  ScanReport scan_everything();
 
   // Scans until a directory is about to be read for which that holds. The scan may end before.
   base::Result<ScanReport> scan_stopped_when(std::function<bool(std::string_view path)> is_to_stop);

@@ -90,8 +90,7 @@ TEST_F(UsageQueryTest, AsOf_IsStartOfLastNonPartialScan) {
 TEST_F(UsageQueryTest, FullWalkWithMissingPeer_IsComplete) {
   scan();
   partial = true;
-  options.full = true;
-  scan();
+  scan_everything();
   EXPECT_TRUE(is_complete(""));
 }
 

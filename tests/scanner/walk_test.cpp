@@ -63,8 +63,7 @@ TEST_F(WalkTest, UnmarkedChange_IsSeenOnlyByFullScan) {
   make_file("a/2");
   scan();
   EXPECT_EQ(files("a"), 1U);
-  options.full = true;
-  const ScanReport report = scan();
+  const ScanReport report = scan_everything();
   EXPECT_TRUE(report.record.walked_everything);
   EXPECT_EQ(report.record.figures.dirs_changed, 1U);
   expect_exact();
