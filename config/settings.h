@@ -1,5 +1,5 @@
 // The table of all settings: dotted key, member of the struct, accepted values. Reading, printing, range
-// checks and the suggestion for an unknown key all use it, so a setting cannot be missing from one of them.
+// checks and the suggestion for an unknown key use it; only a listener is printed by code of its own.
 #pragma once
 
 #include <algorithm>

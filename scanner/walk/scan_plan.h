@@ -63,7 +63,8 @@ struct PlanCursor {
   }
 };
 
-// Which directories a scan reads: the one place where that is decided. No I/O.
+// Decides which directories a scan reads. WalkPlanner knows when the times of a marked directory make listing
+// it needless, and Walker when one that was opened is another than expected. No I/O.
 //
 // Holds a reference to the marks. Immutable; thread-safe as long as the marks do not change.
 class ScanPlan {

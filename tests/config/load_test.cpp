@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/config/support.h"
 #include "tests/support/temp_directory.h"
@@ -41,6 +42,17 @@ TEST(LoadTest, MinimalFile_HasDefaults) {
 
 Config example() {
   return load(std::filesystem::path(SPOOR_SOURCE_DIR) / "config/spoor.example.json", {}).value();
+}
+
+TEST(ExampleFileTest, ExampleFile_HasEveryKey) {
+  std::ifstream file(std::filesystem::path(SPOOR_SOURCE_DIR) / "config/spoor.example.json");
+  const auto shown = nlohmann::json::parse(file, nullptr, true, true);
+  for (const auto& [section, settings] : nlohmann::json::parse(to_json_text(Config())).items()) {
+    ASSERT_TRUE(shown.contains(section)) << section;
+    if (!settings.is_object()) continue;
+    for (const auto& [key, value] : settings.items())
+      EXPECT_TRUE(shown[section].contains(key)) << section << '.' << key;
+  }
 }
 
 TEST(ExampleFileTest, ExampleFile_LoadsAndShowsDefaults) {

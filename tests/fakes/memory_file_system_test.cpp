@@ -244,6 +244,26 @@ TEST_F(MemoryFileSystemTest, OmittedSync_SucceedsAndKeepsNothing) {
 
 // --- failures ---
 
+TEST_F(MemoryFileSystemTest, StopAtCall_FailsEveryCallUntilCrash) {
+  files_.stop_at_call(2);
+  EXPECT_TRUE(files_.create_directory("/d/1"));
+  EXPECT_FALSE(files_.create_directory("/d/2"));
+  EXPECT_FALSE(files_.create_directory("/d/3"));
+  files_.crash(Fate::kept);
+  EXPECT_THAT(files_.names_in("/d"), ElementsAre("1"));
+  EXPECT_TRUE(files_.create_directory("/d/4"));
+}
+
+TEST_F(MemoryFileSystemTest, FailBelow_FailsOnlyPathsBelowTheDrive) {
+  files_.make_directory("/d/x");
+  files_.make_directory("/d/xy");
+  files_.fail_below("/d/x", EIO);
+  EXPECT_EQ(files_.create("/d/x/f").error().code, std::errc::io_error);
+  EXPECT_TRUE(files_.create("/d/xy/f"));
+  files_.heal("/d/x");
+  EXPECT_TRUE(files_.create("/d/x/f"));
+}
+
 TEST_F(MemoryFileSystemTest, FullDrive_StillReadsRenamesAndRemovesAndWritesPartially) {
   files_.put("/d/f", "content");
   auto file = files_.create("/d/open").value();

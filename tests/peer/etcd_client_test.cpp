@@ -54,7 +54,7 @@ TEST_F(EtcdClientTest, List_ReturnsPutKeysWithLeaseAndRevision) {
   EXPECT_EQ(entries->at(1).mod_revision, etcd_.keys["p/b"].mod_revision);
 }
 
-// A scan stores it as JSON: half a character, left of one cut at 20 bytes, ended the scan by an exception.
+// Half a character, left of one that is cut at 20 bytes, would be no JSON.
 TEST_F(EtcdClientTest, ClusterIdThatIsNoNumber_IsAnError) {
   for (const std::string id :
        {"1234567890123456789\xc3\xa9", "z\xc3\xbcrich", "-1", "111111111111111111111"}) {

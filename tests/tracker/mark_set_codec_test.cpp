@@ -238,5 +238,17 @@ TEST(MarkSetCodecTest, MalformedInput_IsRefusedBeforeAllocation) {
   for (const std::string_view path : {"a/", "a//b", "/", "../x", "."}) expect_corrupt(with_tree(path));
 }
 
+TEST(MarkSetCodecTest, FlippedBit_IsRefusedOrDecodesToAValidSet) {
+  const std::string whole = encoded(with_sparse());
+  for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    const std::string changed = flipped(whole, bit / 8, 1 << (bit % 8));
+    const auto marks = decoded_within_bounds(changed);
+    if (!marks) continue;
+    const std::string again = encoded(*marks);
+    ASSERT_LE(again.size(), changed.size()) << bit;
+    ASSERT_EQ(encoded(decoded(again).value()), again) << bit;
+  }
+}
+
 }  // namespace
 }  // namespace spoor::tracker

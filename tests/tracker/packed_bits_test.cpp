@@ -209,6 +209,24 @@ TEST(PackedBitsTest, EndlessRunsAndOverflowingGaps_AreRefused) {
                  most_bits, "beyond");
 }
 
+TEST(PackedBitsTest, FlippedBitOrTruncation_IsRefusedOrStaysInBounds) {
+  SPOOR_RANDOM(random);
+  constexpr std::uint64_t bits = 3'001;
+  const Words words = random_words(random, bits, 0.1);
+  const auto whole = PackedBits::pack(words, no_bound);
+  const std::string bytes(whole->bytes());
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    ASSERT_FALSE(PackedBits::parse(std::string_view(bytes).substr(0, size), bits)) << size;
+  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    const auto packed = PackedBits::parse(flipped(bytes, bit / 8, 1 << (bit % 8)), bits);
+    if (!packed) continue;
+    const Words now = unpacked(*packed, bits);
+    ASSERT_EQ(count_bits(now), packed->count());
+    ASSERT_EQ(now.back() >> (bits % 64), 0U);
+    for (std::uint64_t at = 0; at < bits; at += 7) ASSERT_EQ(packed->test(at), has_bit(now, at));
+  }
+}
+
 TEST(CountBitsTest, WordsOfAnySize_AreCountedExactly) {
   SPOOR_RANDOM(random);
   EXPECT_EQ(count_bits({}), 0U);
