@@ -106,6 +106,17 @@ TEST_F(ThreeNodesUsageTest, PartialScanOfOneNode_LeavesTheSumsIncomplete) {
   }
 }
 
+// It takes the connection, and peers.timeout bounds the wait.
+TEST_F(ThreeNodesUsageTest, FrozenNode_IsMissing) {
+  cluster_.configure(node(0), [](json& config) { config["peers"]["timeout"] = "3s"; });
+  scan_all();
+  node(1).daemon->freeze();
+  const Answer answer = ask(node(0));
+  EXPECT_EQ(answer.code, 3) << answer.err;
+  EXPECT_NE(answer.error_of("n1"), "");
+  node(1).daemon->signal(SIGCONT);
+}
+
 TEST_F(ThreeNodesUsageTest, TextAndCsv_NameTheMissingNodes) {
   scan_all();
   const auto text = [&](const std::vector<std::string>& more) {
@@ -150,7 +161,6 @@ TEST_F(ThreeNodesUsageTest, Cluster_ListsEachNodeAndTheSums) {
   EXPECT_THAT(unknown.out, HasSubstr("14 B")) << "it never had the totals of n2";
 }
 
-// ApiTest.EachRoute_IsAllowedToItsRolesOnly has the roles of the route.
 TEST_F(ThreeNodesUsageTest, PeerThatRefusesTheRole_IsMissing) {
   scan_all();
   const auto token_file = [&](const std::string& role) {

@@ -229,6 +229,16 @@ TEST_F(EndToEndTest, DryRun_BeforeTheFirstScan_LeavesNoDatabase) {
   EXPECT_EQ(cluster_.spoor(node, {"usage"}).code, 1) << "there is nothing to ask yet";
 }
 
+TEST_F(EndToEndTest, Scan_NamespaceRulesDifferFromTheDaemons_IsAGap) {
+  const auto& node = cluster_.nodes()[0];
+  const std::vector<std::string> other{"--set", R"(namespace.exclude=["x"])"};
+  cluster_.scan(node, 0, other);
+  EXPECT_EQ(cluster_.scan(node, 0, other)["gaps"].size(), 3U)
+      << "a daemon may have dropped what is needed here";
+  cluster_.scan(node);
+  EXPECT_EQ(cluster_.scan(node)["gaps"].size(), 0U);
+}
+
 // What a shell completes: it would be marked, and help nobody.
 // A writer that named a wrong mount point lost its changes.
 TEST_F(EndToEndTest, MarkCommand_AbsolutePath_IsMarkedBelowItsDriveOrRefused) {

@@ -338,6 +338,7 @@ TEST_F(ApiTest, InvalidS3Keys_AreLoggedOnceAMinute) {
     EXPECT_EQ(asked.answer->status, 200U);
   };
   send();
+  EXPECT_TRUE(is_dirty("b/any")) << "what is above such a key";
   const std::string first = log.take();
   EXPECT_THAT(first, HasSubstr(R"(b/../\x0a\x1b[2J)"));
   EXPECT_THAT(first, HasSubstr(": 1 that were not reported yet"));

@@ -60,8 +60,11 @@ TEST_F(SpoordTest, ConcurrentMarks_AreAllKeptAndCounted) {
     }
   }
   constexpr int all = writers * requests;
-  EXPECT_EQ(get("/v1/status")["marks"],
-            (nlohmann::json{{"accepted", all}, {"ignored", all}, {"new", all}, {"rejected", all}}));
+  const auto marks = [](int accepted, int ignored, int added, int rejected) {
+    return nlohmann::json{
+        {"accepted", accepted}, {"ignored", ignored}, {"new", added}, {"rejected", rejected}};
+  };
+  EXPECT_EQ(get("/v1/status")["marks"], marks(all, all, all, all));
   const std::string metrics = request("GET", "/metrics").body;
   for (const char* status : {"200", "400"}) {
     EXPECT_NE(metrics.find(fmt::format(R"(spoor_http_requests_total{{route="/v1/marks",status="{}"}} {})",
@@ -69,6 +72,9 @@ TEST_F(SpoordTest, ConcurrentMarks_AreAllKeptAndCounted) {
               std::string::npos)
         << metrics;
   }
+  request("POST", "/v1/marks", R"({"paths":["w0/0","w0/1","w0/2",".spoor/x",".spoor/y"]})");
+  request("POST", "/v1/marks", R"({"paths":["..","w0/0"]})");
+  EXPECT_EQ(get("/v1/status")["marks"], marks(all + 3, all + 2, all, all + 1));
 }
 
 // A sanitizer's memory is its own.

@@ -8,7 +8,10 @@
 #include <memory>
 #include <set>
 
+#include "scanner/errors.h"
 #include "tests/scanner/scanned_node.h"
+#include "tests/support/random.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
@@ -294,6 +297,113 @@ TEST_F(TwoDrivesHardLinkTest, LinksOnTwoDrives_CountOnEachDrive) {
   EXPECT_EQ(bytes(""), 1000U);
   expect_exact();
 }
+
+// Only the directories whose entries change are marked, and that of the name through which a file is changed.
+class RandomHardLinkTest : public HardLinkScanTest, public ::testing::WithParamInterface<bool> {
+ protected:
+  RandomHardLinkTest() : HardLinkScanTest({"one", "two"}) { resumes = GetParam(); }
+
+  std::vector<std::string> entries(bool directories) const {
+    std::vector<std::string> found;
+    if (directories) found.emplace_back();
+    const auto root = drive(number_);
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+      if (entry.is_directory() == directories)
+        found.push_back(entry.path().lexically_relative(root).native());
+    }
+    return found;
+  }
+  std::filesystem::path real(const std::string& path) const { return on_drive(path, number_); }
+  std::string fresh_name() {
+    return tracker::join_path(random_.pick(entries(true)), "n" + std::to_string(++fresh_));
+  }
+
+  void change() {
+    number_ = random_.below(2);
+    const auto files = entries(false);
+    const auto all = entries(true);
+    const std::uint64_t kind = random_.below(10);
+    if (files.empty() || kind < 2) return create();
+    const std::string file = random_.pick(files);
+    if (kind < 5) return link(file);
+    // A size that was changed through a name which is gone by the next scan is not found.
+    if (kind < 8) return may_remove_ ? unlink(file) : resize(file);
+    const std::string directory = random_.pick(all);
+    if (directory.empty()) return;
+    if (kind < 9) return move(directory);
+    if (!may_remove_ || !random_.one_in(3)) return;
+    std::filesystem::remove_all(real(directory));
+    mark(directory);
+  }
+
+  void create() {
+    std::string path = fresh_name();
+    if (random_.one_in(2)) path += "/n" + std::to_string(++fresh_);
+    write_file(real(path), random_.below(20'000));
+    mark(path);
+  }
+  // A file that gets its first further name changes under the name it has.
+  void link(const std::string& file) {
+    if (std::filesystem::hard_link_count(real(file)) == 1) mark_file(file);
+    const std::string to = fresh_name();
+    std::filesystem::create_hard_link(real(file), real(to));
+    mark_file(to);
+  }
+  void resize(const std::string& file) {
+    std::filesystem::resize_file(real(file), random_.below(20'000));
+    mark_file(file);
+  }
+  void unlink(const std::string& file) {
+    std::filesystem::remove(real(file));
+    mark_file(file);
+  }
+  void move(const std::string& directory) {
+    const std::string to = fresh_name();
+    if (to.starts_with(directory + "/")) return;
+    std::filesystem::rename(real(directory), real(to));
+    mark(directory);
+    mark(to);
+  }
+
+  void round() {
+    for (std::uint64_t count = random_.below(10); count > 0; --count) change();
+    if (random_.one_in(4)) {
+      const auto report = scan_killed_after(random_.below(10));
+      EXPECT_TRUE(report || report.error().code == Errc::interrupted);
+      return;
+    }
+    options.full = random_.one_in(30);
+    options.threads = random_.one_in(2) ? 1 : 3;
+    scan();
+    if (has_resumed) scan();
+    expect_exact(Newest::unknown);
+    may_remove_ = random_.one_in(2);
+  }
+
+  support::Random random_;
+  bool may_remove_ = true;
+  std::size_t number_ = 0;
+  int fresh_ = 0;
+};
+
+TEST_P(RandomHardLinkTest, RandomChanges_TotalsMatchDu) {
+  SCOPED_TRACE(random_.trace());
+  for (int count = 0; count < 150; ++count) {
+    SCOPED_TRACE("round " + std::to_string(count));
+    round();
+    if (HasFailure()) return;
+  }
+  for (number_ = 0; number_ < 2; ++number_) {
+    for (const std::string& file : entries(false)) unlink(file);
+  }
+  scan();
+  scan();
+  for (const char* const table : {"links", "link_directories", "link_changes", "link_corrections"}) {
+    EXPECT_EQ(database->handle().number(std::string("SELECT count(*) FROM ") + table), 0) << table;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Killed, RandomHardLinkTest, ::testing::Values(false, true));
 
 }  // namespace
 }  // namespace spoor::scanner

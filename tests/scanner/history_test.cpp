@@ -428,5 +428,41 @@ TEST_F(HistoryTest, BoundOfPaths_EvictsDeletedDirectoriesFirst) {
   EXPECT_EQ(last.history.paths, 4U);
 }
 
+TEST_F(HistoryTest, NewAndDeletedDirectory_AreNamed) {
+  make_file("a/file", 5);
+  const std::int64_t before = scan_after(hours(1));
+  make_marked("new/x/file", 20);
+  scan_after(hours(1));
+  EXPECT_THAT(events("a"), ElementsAre(Event::none)) << "it may be older than its history";
+  EXPECT_THAT(events("new/x"), ElementsAre(Event::created));
+  EXPECT_EQ(growth("new", before).change, Change::created);
+  EXPECT_EQ(growth("new", before).bytes, 20);
+  remove_marked("a");
+  const std::int64_t deleted = scan_after(hours(1));
+  EXPECT_THAT(events("a"), ElementsAre(Event::none, Event::deleted));
+  const Usage usage = usage_since("", before);
+  ASSERT_EQ(usage.total.children.size(), 2U);
+  EXPECT_EQ(usage.total.children[0].path, "a");
+  EXPECT_EQ(usage.total.children[0].bytes, 0U);
+  EXPECT_EQ(usage.total.children[0].growth->bytes, -5);
+  EXPECT_EQ(usage.total.children[0].growth->change, Change::deleted);
+  EXPECT_EQ(usage.total.growth->bytes, 15);
+  EXPECT_EQ(usage_since("", deleted).total.children.size(), 1U) << "it was deleted before";
+  EXPECT_EQ(growth("a", before).change, Change::deleted) << "asked for itself";
+}
+
+TEST_F(HistoryTest, BoundOfPoints_KeepsTheNewest) {
+  options.history.points_max = 8;
+  make_file("a/f", 1);
+  make_file("b/f", 1);
+  for (std::size_t size = 2; size < 20; ++size) {
+    make_marked("a/f", size);
+    scan_after(hours(1));
+    EXPECT_LE(last.history.points, 8U);
+    EXPECT_EQ(points("a").back().figures.bytes, size);
+    EXPECT_EQ(points("").back().figures.bytes, size + 1);
+  }
+}
+
 }  // namespace
 }  // namespace spoor::scanner

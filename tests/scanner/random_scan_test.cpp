@@ -450,19 +450,6 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     expect_exact_totals();
   }
 
-  void expect_no_links_without_files() {
-    for (number_ = 0; number_ < options.drives.size(); ++number_) {
-      for (const std::string& path : directories(false)) std::filesystem::remove_all(real(path));
-      for (const auto& entry : std::filesystem::directory_iterator(drive(number_)))
-        if (!entry.is_directory()) std::filesystem::remove(entry.path());
-    }
-    mark("", MarkKind::tree);
-    scan_missing_nothing();
-    for (const char* const table : {"links", "link_directories", "link_changes", "link_corrections"}) {
-      EXPECT_EQ(database->handle().number(std::string("SELECT count(*) FROM ") + table), 0) << table;
-    }
-  }
-
   support::Random random_;
   FeedCopies copies_;
   FileCopy file_copy_;
@@ -497,7 +484,6 @@ TEST_P(RandomScanTest, RandomChanges_TotalsMatchIndependentWalk) {
   if (GetParam().audits) expect_unmarked_change_is_missed();
   EXPECT_EQ(file_copy_.from_scratch, options.file_feed ? 1 : 0);
   EXPECT_EQ(file_copy_.files_told > 0, options.file_feed);
-  expect_no_links_without_files();
 }
 
 tracker::Tracker::Options levels(std::uint64_t items, double fp_rate) {

@@ -90,6 +90,24 @@ TEST_F(ResumedWalkTest, SeveralInterruptions_EachDirectoryIsReadOnce) {
   expect_exact();
 }
 
+TEST_F(ResumedWalkTest, DirectoriesRemovedBeforeResume_NextScanIsExact) {
+  for (const std::string gone : {"4", "4/a", "4/a/x", "4/c", "5", "1"}) {
+    clear_drive();
+    make_tree();
+    options.full = true;
+    scan();
+    end_at("4/a/x");
+    options.full = false;
+    remove(gone);
+    mark(gone);
+    scan();
+    EXPECT_TRUE(has_resumed);
+    EXPECT_EQ(scan().record.errors, 0U) << gone;
+    expect_exact();
+    EXPECT_TRUE(is_complete(""));
+  }
+}
+
 // Moved back, nobody marks what is below it.
 TEST_F(ResumedWalkTest, DirectoryMovedAwayBeforeResume_IsReadThereAndAgainLater) {
   for (const char* path : {"top/p/q/1/1", "top/p/q/2/1", "top/p/q/3/x/1"}) make_file(path);
@@ -255,6 +273,26 @@ TEST_F(ResumedWalkOfTwoDrivesTest, TwoDrives_EachResumesWhereItStopped) {
     }
     expect_exact();
   }
+}
+
+TEST_F(ResumedWalkOfTwoDrivesTest, DriveUnmountedBeforeResume_KeepsItsTotals) {
+  give_identity(1, '1');
+  scan();
+  mark("b0", MarkKind::tree);
+  mark("b3");
+  write_file(on_drive("b3/new", 1), 1);
+  end_at("b3");
+  std::filesystem::rename(drive(1), temp / "unmounted");
+  write_file(on_drive("beneath/file", 1), 1000);
+  const ScanReport report = scan();
+  EXPECT_TRUE(has_resumed);
+  ASSERT_EQ(report.failed_drives.size(), 1U);
+  EXPECT_EQ(report.record.bytes, 8U);
+  EXPECT_FALSE(usage("beneath"));
+  std::filesystem::remove_all(drive(1));
+  std::filesystem::rename(temp / "unmounted", drive(1));
+  EXPECT_EQ(scan().record.errors, 0U);
+  expect_exact();
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
 // What a scan may not have seen of a cluster's members in a real etcd: members that came and went, took a
 // name over, or were never registered.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <memory>
+#include <set>
 
 #include "tests/cluster/members/etcd_fixture.h"
 
@@ -182,6 +186,43 @@ TEST_F(EtcdGapTest, Node_OwnUrlUnreachable_ScanIsComplete) {
   cluster_.start(node);
   const auto first = scan();
   EXPECT_EQ(first["partial"], false) << first;
+}
+
+TEST_F(EtcdGapTest, ManyHangingMembers_ReachableMembersAreStillRead) {
+  auto& nodes = cluster_.nodes();
+  scan();
+  const fs::path folder = cluster_.config_of(nodes[0]).parent_path();
+  const int hole = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);  // takes connections, and no more
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = (folder / "hole").native();
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(::bind(hole, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(::listen(hole, 4096), 0);
+  // Written as they are, since one after the other takes long.
+  std::vector<peer::EtcdPut> members;
+  for (int i = 0; i < 400; ++i) {
+    const fs::path link = folder / ("a" + std::to_string(i));
+    fs::create_symlink(path, link);
+    const std::string node = "pod" + std::to_string(i);
+    std::string key = "spoor/test/members/" + node + "/unix%3A";
+    for (const char each : link.native()) key += each == '/' ? "%2F" : std::string(1, each);
+    members.push_back(
+        {key, json{{"node", node}, {"url", "unix:" + link.native()}, {"instance", "i"}}.dump()});
+    if (members.size() < 100) continue;
+    ASSERT_TRUE(client_.put(members));
+    members.clear();
+  }
+  ASSERT_EQ(peer::read_registry(client_, place_).value().size(), 403U);
+  // None of them is alive, or has acknowledged a mark.
+  const auto report = scan(0, {"--set", "peers.timeout=3s"});
+  std::set<std::string> answered;
+  for (const json& peer : report["peers"]) {
+    if (peer["ok"] == true) answered.insert(peer["name"]);
+  }
+  EXPECT_EQ(answered, (std::set<std::string>{"n0", "n1", "n2"}));
+  ::close(hole);
+  for (auto& node : nodes) cluster_.kill_hard(node);  // a stop would wait for those who ask the dead
 }
 
 }  // namespace
