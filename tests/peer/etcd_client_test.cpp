@@ -129,6 +129,8 @@ TEST_F(EtcdClientTest, RangeState_DiffersAfterEveryChange) {
   expect_changed("another");
   etcd_.put("p/b", "2");
   expect_changed("the newest put again");
+  etcd_.put("p/a", "2");
+  expect_changed("put again");
   etcd_.erase("p/b");
   etcd_.put("p/c", "1");
   expect_changed("one for another");
