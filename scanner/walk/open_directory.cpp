@@ -73,6 +73,8 @@ DirectoryRow OpenDirectory::keep_so_far(const OpenDirectory* below, const Direct
       below == nullptr || (below->before() && named(*below->before()) == named(row_below));
   if (!keeps_name) change_name(row_below.name, named(row_below));
   put_names();
+  // With the row: a scan that finds it in the row's state takes its files for stored.
+  put_files();
   was_kept_ = true;
   return row_so_far(below, row_below);
 }
@@ -173,8 +175,13 @@ bool ChangedDirectory::finish(std::string_view path) {
     stored_.pop();
   }
   add_due_sums();
-  if (new_files_) rows_.add_files(row_.id, *new_files_);
+  put_files();
   return differs();
+}
+
+void ChangedDirectory::put_files() {
+  if (new_files_) rows_.add_files(row_.id, *new_files_);
+  new_files_.reset();
 }
 
 // Nothing below it was left for this scan; no sum is too large to take something out of it again.

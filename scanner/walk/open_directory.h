@@ -95,6 +95,8 @@ class OpenDirectory {
   bool differs() const { return !before_ || was_kept_ || row_ != *before_; }
   // Whether all its subdirectories have their stored names while it is open.
   virtual bool has_all_names() const = 0;
+  // Adds the files that wait for the directory to have an id.
+  virtual void put_files() {}
 
   WalkContext& context_;
   DriveRows& rows_;
@@ -149,6 +151,7 @@ class ChangedDirectory final : public OpenDirectory {
 
  protected:
   bool has_all_names() const override { return false; }
+  void put_files() override;
 
  private:
   std::optional<DirectoryRow> take_stored(std::string_view path, std::string_view name);
@@ -158,7 +161,7 @@ class ChangedDirectory final : public OpenDirectory {
 
   const Subdirectories subdirectories_;
   std::size_t decided_ = 0;  // of them
-  const std::optional<Files> new_files_;
+  std::optional<Files> new_files_;
   ChildRows stored_{rows_.directories(), before_ && before_->directories > 0 ? row_.id : 0};
 };
 

@@ -340,6 +340,31 @@ TEST_F(FileFeedTest, FileChangesAgainBeforeResume_ChangesAreMergedIntoOne) {
   EXPECT_THAT(feed(1), ElementsAre("~ a/", "~ a/back", "+ a/fresh", "- a/gone", "- a/passing"));
 }
 
+// A scan is killed while a new directory is open, and the next one cannot read it: its consumers are told the
+// directory without having to wait for its files.
+TEST_F(FileFeedTest, NewDirectoryOpenAtAKill_ItsFilesAreNotMissed) {
+  for (const bool is_resumed : {true, false}) {
+    resumes = is_resumed;
+    const std::string top = is_resumed ? "resumed" : "again";
+    scan();
+    const std::uint64_t since = latest_scan(*database).value();
+    make_file(top + "/file");
+    make_file(top + "/sub/deep");
+    mark(top);
+    ASSERT_TRUE(stop_at(top + "/sub"));
+    reader.open_errors[top] = EACCES;
+    scan();
+    reader.repair();
+    Lines told = feed(since);
+    const std::uint64_t read = latest_scan(*database).value();
+    mark(top);
+    scan();
+    for (const std::string& line : feed(read)) told.push_back(line);
+    EXPECT_THAT(told, testing::Contains("+ " + top + "/file"));
+    EXPECT_THAT(told, testing::Contains("+ " + top + "/sub/deep"));
+  }
+}
+
 TEST_F(FileFeedTest, KilledScanWithoutFileFeed_IsNotResumedWithIt) {
   resumes = true;
   options.file_feed = false;
