@@ -238,7 +238,7 @@ bool FileFeed::update(const DirectoryRow& before, const Files& files, bool diffe
   const bool is_known = (before.own.files == 0 && !is_first_) || store_.has(before.id);
   if (!is_known) {
     store_.add(before.id, files);
-    return !differs || is_first_;
+    return is_first_;
   }
   if (!differs) return true;
   store_.update(before.id, files,

@@ -145,8 +145,8 @@ class FileFeed {
   // Adds the files of a directory for which none are stored.
   void add(std::int64_t directory, const Files& files) { store_.add(directory, files); }
 
-  // Updates the files of a directory that was read before; `before` is its stored row. Returns false if it
-  // changed and its previous files are unknown: it was unreadable for the first scan that stored files.
+  // Updates the files of a directory that was read before; `before` is its stored row. Returns false if its
+  // previous files are unknown: it was unreadable for the first scan that stored files.
   bool update(const DirectoryRow& before, const Files& files, bool differs);
 
  private:

@@ -34,7 +34,8 @@ std::optional<Files> DriveRows::take_files(std::string_view path, DirectoryRow& 
   if (listing.incomplete) return std::nullopt;
   const bool differs = row.is_racy || row.signature != listing.signature;
   if (feed->update(row, *files, differs)) return std::nullopt;
-  // As if all of it had been replaced: a consumer drops its copy of the directory, and reads it anew.
+  // As if all of it had been replaced: a consumer drops its copy of the directory, which may lack files, and
+  // reads it anew.
   if (path.empty()) {
     context_.transaction.changes().reset();
   } else {
