@@ -98,7 +98,7 @@ TEST_F(ReportsTest, UsageOfTheCluster_AddsUpWhatIsBeyondTheLimitHere) {
   json child = answer_of("n1", 0, "a");
   child["files"] = 10;
   json other = answer_of("n1", 0);
-  other["children"] = {child};
+  other["children"].push_back(child);
   ReportsOptions options;
   options.cluster = {.own = {"n0", "c", "instance of n0", "1.0.0"},
                      .timeout = std::chrono::milliseconds(1),
