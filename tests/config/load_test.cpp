@@ -47,7 +47,8 @@ Config example() {
 TEST(ExampleFileTest, ExampleFile_HasEveryKey) {
   std::ifstream file(std::filesystem::path(SPOOR_SOURCE_DIR) / "config/spoor.example.json");
   const auto shown = nlohmann::json::parse(file, nullptr, true, true);
-  for (const auto& [section, settings] : nlohmann::json::parse(to_json_text(Config())).items()) {
+  const auto all = nlohmann::json::parse(to_json_text(Config()));
+  for (const auto& [section, settings] : all.items()) {
     ASSERT_TRUE(shown.contains(section)) << section;
     if (!settings.is_object()) continue;
     for (const auto& [key, value] : settings.items())
