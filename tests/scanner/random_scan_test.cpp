@@ -77,7 +77,7 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
       case 6:
         return create_directory();
       case 7:
-        return random_.one_in(2) ? delete_something() : remove_file();
+        return delete_something();
       case 8:
         return rename_to_fresh_name();
       case 9:
@@ -181,20 +181,6 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     const std::string path = random_.pick(all);
     std::filesystem::remove_all(real(path));
     mark(path);
-  }
-
-  // The other names of a file with several stay as they were.
-  void remove_file() {
-    const std::string directory = some_directory();
-    for (const auto& entry : std::filesystem::directory_iterator(real(directory))) {
-      if (entry.is_directory()) continue;
-      const std::string path = tracker::join_path(directory, entry.path().filename().native());
-      // The feed hides the deletion of a file where another drive has a directory.
-      const auto has_directory = [&](const auto& top) { return std::filesystem::is_directory(top / path); };
-      if (std::ranges::any_of(drive_paths(), has_directory)) continue;
-      std::filesystem::remove(entry.path());
-      return mark_either_way(path);
-    }
   }
 
   // A new name is unknown to the scanner: marking both names is enough.
