@@ -124,7 +124,7 @@ TEST_F(HttpTransportTest, ServerRespondsWithoutEnd_IsATimeout) {
   const std::jthread serving([&] {
     const int connection = server_.take_a_request();
     while (::send(connection, "H", 1, MSG_NOSIGNAL) > 0)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // what it is slow in
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a server that sends slowly
     ::close(connection);
   });
   HttpTransport transport({.timeout = std::chrono::milliseconds(50)});
