@@ -110,8 +110,9 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
   if (!parts_.group_commit.health_error().empty()) asked.current = {};
   const bool is_closed = parts_.persistence.membership() != tracker::Membership::member;
   peer::CycleFrame frame{node, parts_.run, parts_.rules_digest, {}, is_closed};
-  std::function<EncodedAnswer()> answering = [&]() -> EncodedAnswer {
-    frame.answer = parts_.persistence.tracker().cycle(asked);
+  // By value: at a stop, it may run on after this coroutine is gone.
+  auto answering = [&tracker = parts_.persistence.tracker(), asked, frame]() mutable -> EncodedAnswer {
+    frame.answer = tracker.cycle(asked);
     return {peer::encode_cycle_frame(frame), frame.answer.has_advanced, frame.answer.position};
   };
   EncodedAnswer answered;
